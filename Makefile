@@ -1,0 +1,59 @@
+# Everything runs in .venv, made from constraints.txt by whichever target needs it first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+HOLD ?=
+BENCHMARKS := reading accumulate training_step documents
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format benchmark constraints clean
+
+help: ## list the targets
+	@echo 'usage: make TARGET [PYTHON=python3.12]'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+install: $(INSTALLED) ## create .venv with the pinned versions and the package, editable
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo 'error: $(PYTHON) must be Python 3.11 or newer; name another one: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+		echo 'error: $(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv)' >&2; exit 1; }
+	@echo 'Installing the pinned versions into $(VENV); the first time this downloads torch and takes minutes.'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP_INSTALL) hatchling
+	$(PIP_INSTALL) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## train a Tree Transformer and a Transformer side by side, print both scores
+	$(BIN)/python examples/demo.py
+
+test: $(INSTALLED) ## run the tests and the examples in docstrings, on all cores
+	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto
+
+lint: $(INSTALLED) ## check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED) ## format the code and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmark: $(INSTALLED) ## run the benchmarks one after the other
+	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
+
+constraints: ## pin the newest versions that pyproject.toml allows, but those in HOLD='name==version ...'
+	$(PYTHON) -m venv --clear .venv-constraints
+	.venv-constraints/bin/python -m pip install --quiet '.[dev]' $(HOLD)
+	{ sed '/^[^#]/d' constraints.txt; \
+		.venv-constraints/bin/python -m pip freeze --all --exclude pip --exclude treeformer; } > constraints.new
+	mv constraints.new constraints.txt
+	rm -rf .venv-constraints
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) .venv-constraints constraints.new build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find treeformer tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
