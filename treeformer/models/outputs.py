@@ -1,0 +1,84 @@
+"""What encoders, classifiers and translators return. Attentions and hidden states only if asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from transformers import EncoderDecoderCache
+from transformers.modeling_outputs import ModelOutput
+
+from treeformer.nn import AttentionRecord
+
+Layers = tuple[Tensor, ...]
+
+
+@dataclass
+class EncoderOutput(ModelOutput):
+    """What an encoder returns.
+
+    last_hidden_state: ``[B, s, d]``; for tree systems the s states are [leaves ; nodes].
+    hidden_states: before the first layer and after each, ``[B, s, d]``.
+    attentions: one ``[B, H, s, s]`` a layer.
+    leaf_weights: one ``[B, H or 1, n]`` a layer, the weights w of accumulation, with attentions.
+    """
+
+    last_hidden_state: Tensor | None = None
+    hidden_states: Layers | None = None
+    attentions: Layers | None = None
+    leaf_weights: Layers | None = None
+
+
+@dataclass
+class ClassificationOutput(ModelOutput):
+    """What a classifier returns.
+
+    loss: mean over all given targets, if there were any.
+    logits: ``[B, labels]`` of the sentence.
+    leaf_logits, node_logits: ``[B, n, labels]`` and ``[B, m, labels]`` of words and phrases (tree systems).
+    hidden_states, attentions, leaf_weights: of the encoder.
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    leaf_logits: Tensor | None = None
+    node_logits: Tensor | None = None
+    hidden_states: Layers | None = None
+    attentions: Layers | None = None
+    leaf_weights: Layers | None = None
+
+
+@dataclass
+class TranslationOutput(ModelOutput):
+    """What a translator returns.
+
+    loss: mean over all target tokens, if labels were given.
+    logits: ``[B, q, vocab_size]``.
+    decoder_attentions, cross_attentions: one ``[B, H, q, q]`` and ``[B, H, q, s]`` a layer.
+    cross_leaf_weights: one ``[B, H or 1, n]`` a layer, the weights w of accumulation in cross-attention.
+    encoder_…: of the encoder.
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    past_key_values: EncoderDecoderCache | None = None
+    decoder_hidden_states: Layers | None = None
+    decoder_attentions: Layers | None = None
+    cross_attentions: Layers | None = None
+    cross_leaf_weights: Layers | None = None
+    encoder_last_hidden_state: Tensor | None = None
+    encoder_hidden_states: Layers | None = None
+    encoder_attentions: Layers | None = None
+    encoder_leaf_weights: Layers | None = None
+
+
+def recorded_weights(record: list[AttentionRecord] | None) -> Layers | None:
+    """The attention weights of each layer."""
+    return None if record is None else tuple(entry.weights for entry in record)
+
+
+def recorded_leaf_weights(record: list[AttentionRecord] | None) -> Layers | None:
+    """The leaf weights of each layer, None where there is no accumulation."""
+    if record is None:
+        return None
+    return tuple(entry.leaf_weights for entry in record if entry.leaf_weights is not None) or None

@@ -1,0 +1,219 @@
+"""The Transformer: the plain twin of the Tree Transformer, of the same size and made of the same parts."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import torch
+from torch import Tensor, nn
+from transformers import EncoderDecoderCache, PreTrainedConfig
+
+from treeformer.models.generation import AttentionTranslator
+from treeformer.models.outputs import (
+    ClassificationOutput,
+    EncoderOutput,
+    TranslationOutput,
+    recorded_weights,
+)
+from treeformer.models.pretrained import PreTrained, check_choice, compute_dtype, sentence_loss
+from treeformer.nn import (
+    Attention,
+    AttentionRecord,
+    Decoder,
+    DecoderLayer,
+    Embedding,
+    Encoder,
+    EncoderLayer,
+    sinusoids,
+)
+from treeformer.nn.attention import additive
+from treeformer.nn.stacks import Norm
+
+
+class TransformerConfig(PreTrainedConfig):
+    """Sizes of a Transformer; the defaults are the base model of Vaswani et al. (2017).
+
+    Args:
+        vocab_size: number of tokens, source and target together; one table serves both and the output.
+        d_model, ffn_dim, attention_heads: widths, and number of heads.
+        encoder_layers, decoder_layers: they need not be equal; a classifier has no decoder.
+        dropout: on embeddings and residual branches.
+        attention_dropout: on attention weights.
+        norm: ``post``, or ``pre`` with one last norm for each stack.
+        num_labels: number of labels of a classifier.
+    """
+
+    model_type = "treeformer-transformer"
+    attribute_map = {  # noqa: RUF012
+        "hidden_size": "d_model",
+        "num_attention_heads": "attention_heads",
+        "num_hidden_layers": "decoder_layers",
+    }
+    keys_to_ignore_at_inference = ["past_key_values"]  # noqa: RUF012
+
+    vocab_size: int = 32000
+    d_model: int = 512
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    attention_heads: int = 8
+    ffn_dim: int = 2048
+    dropout: float | int = 0.1
+    attention_dropout: float | int = 0.0
+    norm: str = "post"
+    pad_token_id: int = 0
+    bos_token_id: int = 2
+    eos_token_id: int = 3
+    decoder_start_token_id: int = 2
+    is_encoder_decoder: bool = True
+    use_cache: bool = True
+
+    def __post_init__(self, **extra: Any) -> None:
+        super().__post_init__(**extra)
+        check_choice(self, "norm", get_args(Norm))
+
+
+class TransformerEncoder(nn.Module):
+    """Embedding and encoder layers."""
+
+    main_input_name = "input_ids"  # what `generate` hands to an encoder
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.embedding = Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.dropout = nn.Dropout(config.dropout)
+        self.stack = Encoder(
+            [
+                EncoderLayer(
+                    Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout),
+                    **layer_sizes(config),
+                )
+                for _ in range(config.encoder_layers)
+            ],
+            config.d_model,
+            norm=config.norm,
+        )
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool = True,
+    ) -> EncoderOutput:
+        """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens that are there."""
+        vectors = self.embedding(input_ids)
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        states = self.dropout(vectors + sinusoids(positions, vectors.shape[-1]).to(vectors.dtype))
+        bias = None
+        if attention_mask is not None:
+            bias = additive(attention_mask[:, None, None].bool(), compute_dtype(states))
+        record: list[AttentionRecord] | None = [] if output_attentions else None
+        hidden: list[Tensor] | None = [] if output_hidden_states else None
+        return EncoderOutput(
+            last_hidden_state=self.stack(states, bias, record=record, hidden=hidden),
+            hidden_states=None if hidden is None else tuple(hidden),
+            attentions=recorded_weights(record),
+        )
+
+
+class TransformerForSequenceClassification(PreTrained):
+    """A Transformer encoder; the mean of its states goes to one linear layer."""
+
+    config_class = TransformerConfig
+    config: TransformerConfig
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.encoder = TransformerEncoder(config)
+        self.classifier = nn.Linear(config.d_model, config.num_labels)
+        self.post_init()
+
+    def get_input_embeddings(self) -> Embedding:
+        return self.encoder.embedding
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool = True,
+    ) -> ClassificationOutput:
+        """Logits ``[B, labels]``, and the loss if ``labels [B]`` are given."""
+        encoded = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        present = mask.to(encoded.last_hidden_state.dtype)[..., None]
+        logits = self.classifier((encoded.last_hidden_state * present).sum(1) / present.sum(1))
+        return ClassificationOutput(
+            loss=sentence_loss(logits, labels),
+            logits=logits,
+            hidden_states=encoded.hidden_states,
+            attentions=encoded.attentions,
+        )
+
+
+class TransformerForConditionalGeneration(AttentionTranslator):
+    """A Transformer that translates; ``generate`` decodes with beams."""
+
+    config_class = TransformerConfig
+    config: TransformerConfig
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.encoder = TransformerEncoder(config)
+        self.decoder = Decoder(
+            [
+                DecoderLayer(
+                    Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout),
+                    Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout),
+                    **layer_sizes(config),
+                )
+                for _ in range(config.decoder_layers)
+            ],
+            config.d_model,
+            norm=config.norm,
+        )
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: EncoderOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool = True,
+    ) -> TranslationOutput:
+        """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; see `decode` for the rest."""
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
+        states = encoder_outputs.last_hidden_state
+        return self.decode(
+            encoder_outputs,
+            lambda: [layer.cross_attention.project_memory(states) for layer in self.decoder.layers],
+            attention_mask,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            past_key_values=past_key_values,
+            labels=labels,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+
+
+def layer_sizes(config: TransformerConfig) -> dict[str, Any]:
+    """What every encoder and decoder layer takes beside its attention."""
+    return {
+        "d_model": config.d_model,
+        "ffn_dim": config.ffn_dim,
+        "dropout": config.dropout,
+        "norm": config.norm,
+    }

@@ -1,0 +1,323 @@
+"""The Tree Transformer of "Tree-Structured Attention with Hierarchical Accumulation" (ICLR 2020)."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import torch
+from torch import Tensor, nn
+from transformers import EncoderDecoderCache
+
+from treeformer.models.generation import AttentionTranslator
+from treeformer.models.outputs import (
+    ClassificationOutput,
+    EncoderOutput,
+    TranslationOutput,
+    recorded_leaf_weights,
+    recorded_weights,
+)
+from treeformer.models.pretrained import IGNORED, PreTrained, check_choice, cross_entropy, sentence_loss
+from treeformer.models.transformer import TransformerConfig, layer_sizes
+from treeformer.nn import (
+    Attention,
+    AttentionRecord,
+    Decoder,
+    DecoderLayer,
+    Embedding,
+    Encoder,
+    EncoderLayer,
+    TreeAttention,
+    sinusoids,
+)
+from treeformer.ops import TreeBatch
+from treeformer.ops.accumulation import Convention
+
+
+class TreeTransformerConfig(TransformerConfig):
+    """Sizes of a Tree Transformer: those of the plain one, and the following.
+
+    Args:
+        node_vocab_size: number of phrase labels. Their vectors are rows of the same table, after the tokens;
+            they are never predicted.
+        vertical_rows, horizontal_rows: sizes of the tables of hierarchical embeddings.
+        convention: ``paper``, or ``released`` for the authors' code.
+        accumulate: False leaves node values as they are, without hierarchical embeddings.
+        hierarchical_embeddings: False leaves them out.
+        subtree_mask: False lets everything see everything in the encoder. Nodes have no positions, so all
+            nodes of a sentence that have the same label then share one state in every layer.
+    """
+
+    model_type = "treeformer-tree-transformer"
+
+    node_vocab_size: int = 100
+    vertical_rows: int = 50
+    horizontal_rows: int = 100
+    convention: str = "paper"
+    accumulate: bool = True
+    hierarchical_embeddings: bool = True
+    subtree_mask: bool = True
+
+    def __post_init__(self, **extra: Any) -> None:
+        super().__post_init__(**extra)
+        check_choice(self, "convention", get_args(Convention))
+
+
+class TreeTransformerEncoder(nn.Module):
+    """Embedding of leaves and nodes, and tree encoder layers."""
+
+    main_input_name = "input_ids"  # what `generate` hands to an encoder
+
+    def __init__(self, config: TreeTransformerConfig) -> None:
+        super().__init__()
+        self.vocab_size = config.vocab_size
+        self.embedding = Embedding(
+            config.vocab_size + config.node_vocab_size, config.d_model, config.pad_token_id
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.stack = Encoder(
+            [
+                EncoderLayer(tree_attention(config), **layer_sizes(config))
+                for _ in range(config.encoder_layers)
+            ],
+            config.d_model,
+            norm=config.norm,
+        )
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        node_ids: Tensor | None = None,
+        node_mask: Tensor | None = None,
+        node_spans: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool = True,
+        batch: TreeBatch | None = None,
+    ) -> EncoderOutput:
+        """States ``[B, n + m, d]`` of leaves and nodes.
+
+        Args:
+            input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
+            node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, counted from 0, padded on the right.
+            node_spans: ``[B, m, 2]`` half-open spans of the nodes.
+            batch: the trees, if the caller has made them of the same tensors already.
+        """
+        if batch is None:
+            mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+            batch = tree_batch(mask, node_mask, node_spans)
+        if node_ids is None or node_ids.shape != batch.node_mask.shape:
+            shape = None if node_ids is None else list(node_ids.shape)
+            raise ValueError(f"node_ids: expected a shape {list(batch.node_mask.shape)}, got {shape}")
+        record: list[AttentionRecord] | None = [] if output_attentions else None
+        hidden: list[Tensor] | None = [] if output_hidden_states else None
+        states = self.dropout(self._embed(input_ids, node_ids.masked_fill(~batch.node_mask, 0)))
+        return EncoderOutput(
+            last_hidden_state=self.stack(states, batch, record=record, hidden=hidden),
+            hidden_states=None if hidden is None else tuple(hidden),
+            attentions=recorded_weights(record),
+            leaf_weights=recorded_leaf_weights(record),
+        )
+
+    def _embed(self, input_ids: Tensor, node_ids: Tensor) -> Tensor:
+        """``[B, n + m, d]``: tokens with their positions, labels without."""
+        n, m = input_ids.shape[1], node_ids.shape[1]
+        vectors = self.embedding(torch.cat([input_ids, node_ids + self.vocab_size], dim=1))
+        positions = sinusoids(torch.arange(n, device=input_ids.device), vectors.shape[-1])
+        return vectors + nn.functional.pad(positions, (0, 0, 0, m)).to(vectors.dtype)
+
+
+class TreeTransformerForSequenceClassification(PreTrained):
+    """A tree encoder and one linear layer that reads the root, and every word and phrase if one wants."""
+
+    config_class = TreeTransformerConfig
+    config: TreeTransformerConfig
+
+    def __init__(self, config: TreeTransformerConfig) -> None:
+        super().__init__(config)
+        self.encoder = TreeTransformerEncoder(config)
+        self.classifier = nn.Linear(config.d_model, config.num_labels)
+        self.post_init()
+
+    def get_input_embeddings(self) -> Embedding:
+        return self.encoder.embedding
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        node_ids: Tensor | None = None,
+        node_mask: Tensor | None = None,
+        node_spans: Tensor | None = None,
+        labels: Tensor | None = None,
+        leaf_targets: Tensor | None = None,
+        node_targets: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool = True,
+    ) -> ClassificationOutput:
+        """Logits of the sentence (its root), of every leaf and of every node.
+
+        Args:
+            input_ids, …, node_spans: see `TreeTransformerEncoder.forward`.
+            labels: ``[B]`` labels of the roots; the loss is theirs.
+            leaf_targets, node_targets: ``[B, n]`` and ``[B, m]`` labels of words and phrases, −100 where there
+                is none; the loss is the mean over all of them. Not together with ``labels``.
+        """
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        batch = tree_batch(mask, node_mask, node_spans)
+        encoded = self.encoder(
+            input_ids,
+            node_ids=node_ids,
+            batch=batch,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+        logits = self.classifier(encoded.last_hidden_state)
+        leaf_logits, node_logits = logits.split([batch.n, batch.m], dim=1)
+        root = batch.node_mask.sum(1) - 1
+        root_logits = node_logits[torch.arange(len(batch), device=root.device), root]
+        if leaf_targets is None and node_targets is None:
+            loss = sentence_loss(root_logits, labels)
+        elif labels is None:
+            loss = _phrase_loss(logits, leaf_targets, node_targets, batch)
+        else:
+            raise ValueError("labels: expected these or leaf_targets and node_targets, got both")
+        return ClassificationOutput(
+            loss=loss,
+            logits=root_logits,
+            leaf_logits=leaf_logits,
+            node_logits=node_logits,
+            hidden_states=encoded.hidden_states,
+            attentions=encoded.attentions,
+            leaf_weights=encoded.leaf_weights,
+        )
+
+
+class TreeTransformerForConditionalGeneration(AttentionTranslator):
+    """A Tree Transformer that translates: the source is a tree, every decoder layer attends to all of it."""
+
+    config_class = TreeTransformerConfig
+    config: TreeTransformerConfig
+
+    def __init__(self, config: TreeTransformerConfig) -> None:
+        super().__init__(config)
+        self.encoder = TreeTransformerEncoder(config)
+        self.decoder = Decoder(
+            [
+                DecoderLayer(
+                    Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout),
+                    tree_attention(config),
+                    **layer_sizes(config),
+                )
+                for _ in range(config.decoder_layers)
+            ],
+            config.d_model,
+            norm=config.norm,
+        )
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        node_ids: Tensor | None = None,
+        node_mask: Tensor | None = None,
+        node_spans: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: EncoderOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool = True,
+    ) -> TranslationOutput:
+        """Logits ``[B, q, vocab_size]`` of the target given the source tree.
+
+        Args:
+            input_ids, …, node_spans: see `TreeTransformerEncoder.forward`.
+            encoder_outputs: with these, ``input_ids`` and ``node_ids`` are not needed.
+            decoder_input_ids, …: see `AttentionTranslator.decode`.
+        """
+        if attention_mask is None:
+            if input_ids is None:
+                raise ValueError("attention_mask: expected with encoder_outputs, got None")
+            attention_mask = torch.ones_like(input_ids)
+        cached = past_key_values is not None and past_key_values.is_updated.get(0, False)
+        batch = None if cached else tree_batch(attention_mask, node_mask, node_spans)
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(
+                input_ids,
+                attention_mask,
+                node_ids,
+                node_mask,
+                node_spans,
+                output_attentions,
+                output_hidden_states,
+                batch=batch,
+            )
+        states = encoder_outputs.last_hidden_state
+        output = self.decode(
+            encoder_outputs,
+            lambda: [layer.cross_attention.keys_values(states, batch) for layer in self.decoder.layers],
+            torch.cat([attention_mask.bool(), node_mask.bool()], dim=1),
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            past_key_values=past_key_values,
+            labels=labels,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+        if output_attentions and self.config.accumulate:
+            leaf_states = states[:, : attention_mask.shape[1]]
+            output.cross_leaf_weights = tuple(
+                layer.cross_attention.accumulation.weights(leaf_states) for layer in self.decoder.layers
+            )
+        return output
+
+
+def tree_batch(attention_mask: Tensor, node_mask: Tensor | None, node_spans: Tensor | None) -> TreeBatch:
+    """The trees of a model's inputs. On the CPU they are checked; on a GPU that would wait for the device."""
+    if node_mask is None or node_spans is None:
+        raise ValueError("node_mask, node_spans: a tree model needs the nodes of its trees, got None")
+    on_cpu = attention_mask.device.type == "cpu"
+    mask = attention_mask.bool()
+    if on_cpu and (mask[:, 1:] & ~mask[:, :-1]).any():
+        raise ValueError("attention_mask: expected leaves first, then padding, got leaves after padding")
+    return TreeBatch.from_spans(
+        node_spans, node_mask, mask.sum(1), width=attention_mask.shape[1], validate=on_cpu
+    )
+
+
+def tree_attention(config: TreeTransformerConfig) -> TreeAttention:
+    """One tree attention with the settings of the config."""
+    return TreeAttention(
+        config.d_model,
+        config.attention_heads,
+        dropout=config.attention_dropout,
+        vertical_rows=config.vertical_rows,
+        horizontal_rows=config.horizontal_rows,
+        convention=config.convention,
+        accumulate=config.accumulate,
+        hierarchical_embeddings=config.hierarchical_embeddings,
+        subtree_mask=config.subtree_mask,
+    )
+
+
+def _phrase_loss(
+    logits: Tensor, leaf_targets: Tensor | None, node_targets: Tensor | None, batch: TreeBatch
+) -> Tensor:
+    """Mean cross-entropy over all leaves and nodes that have a target; ``logits [B, n + m, labels]``."""
+    targets = [
+        torch.full_like(mask, IGNORED, dtype=torch.long) if given is None else given
+        for given, mask in ((leaf_targets, batch.leaf_mask), (node_targets, batch.node_mask))
+    ]
+    for name, given, mask in zip(
+        ("leaf_targets", "node_targets"), targets, (batch.leaf_mask, batch.node_mask), strict=True
+    ):
+        if given.shape != mask.shape:
+            raise ValueError(f"{name}: expected a shape {list(mask.shape)}, got {list(given.shape)}")
+    return cross_entropy(logits, torch.cat(targets, dim=1).masked_fill(~batch.mask, IGNORED))

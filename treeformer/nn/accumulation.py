@@ -1,0 +1,79 @@
+"""The trainable part of hierarchical accumulation: leaf weights and hierarchical embeddings."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from treeformer.ops import TreeBatch
+from treeformer.ops.accumulation import Convention, Implementation, implementation_named
+
+
+class HierarchicalAccumulation(nn.Module):
+    """Node values that gather what lies below them.
+
+    Args:
+        d_model, heads: width of the states, and number of heads of the values.
+        vertical_rows, horizontal_rows: sizes of the two tables, shared by all heads; 0 and 0 for no tables.
+        convention: ``paper``: one leaf weight for all heads; ``released``: one weight a head, with a bias.
+        implementation: see `treeformer.ops.accumulate`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        *,
+        vertical_rows: int = 50,
+        horizontal_rows: int = 100,
+        convention: Convention = "paper",
+        implementation: Implementation = "auto",
+    ) -> None:
+        super().__init__()
+        self.convention = convention
+        self.accumulate = implementation_named(implementation)
+        self.leaf_weight = nn.Linear(d_model, 1, bias=False) if convention == "paper" else nn.Linear(d_model, heads)
+        self.vertical: nn.Parameter | None = None
+        self.horizontal: nn.Parameter | None = None
+        if vertical_rows or horizontal_rows:
+            half, rest = divmod(d_model // heads, 2)
+            if rest:
+                raise ValueError(f"heads: expected an even head width, got {d_model} / {heads}")
+            self.vertical = nn.Parameter(torch.empty(vertical_rows, half))
+            self.horizontal = nn.Parameter(torch.empty(horizontal_rows, half))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.xavier_uniform_(self.leaf_weight.weight)
+        if self.leaf_weight.bias is not None:
+            nn.init.zeros_(self.leaf_weight.bias)
+        for table in (self.vertical, self.horizontal):
+            if table is not None:
+                nn.init.normal_(table, std=0.02)
+
+    def weights(self, leaf_states: Tensor) -> Tensor:
+        """``[B, heads or 1, n]`` weights w of the leaves with these states ``[B, n, d]``, float32 at least."""
+        dtype = torch.promote_types(leaf_states.dtype, torch.float32)
+        bias = self.leaf_weight.bias
+        with torch.autocast(leaf_states.device.type, enabled=False):
+            w = F.linear(
+                leaf_states.to(dtype),
+                self.leaf_weight.weight.to(dtype),
+                None if bias is None else bias.to(dtype),
+            )
+        return w.mT
+
+    def forward(self, values: Tensor, weights: Tensor, batch: TreeBatch) -> Tensor:
+        """``[B, H, n + m, K]``: the values of leaves as they are, those of nodes accumulated.
+
+        Args:
+            values: ``[B, H, n + m, K]`` projected values of leaves and nodes, finite in padding.
+            weights: ``[B, H or 1, n]`` from `weights`, finite in padding.
+            batch: the trees.
+        """
+        leaves, nodes = values[:, :, : batch.n], values[:, :, batch.n :]
+        accumulated = self.accumulate(
+            leaves, nodes, weights, batch, self.vertical, self.horizontal, self.convention
+        )
+        return torch.cat([leaves, accumulated], dim=2)

@@ -1,0 +1,216 @@
+"""Encoder and decoder layers, and stacks of them, around any attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from treeformer.nn.attention import Attention, AttentionRecord, MultiHeadAttention
+
+Norm = Literal["post", "pre"]
+KeysValues = tuple[Tensor, Tensor]
+Remember = Callable[[int, Tensor, Tensor], KeysValues]
+
+
+class Residual(nn.Module):
+    """A sublayer with dropout, a residual connection and a norm: after the sum (post) or before the sublayer."""
+
+    def __init__(self, d_model: int, *, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.normalise_first = norm == "pre"
+
+    def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.normalise_first:
+            return states + self.dropout(sublayer(self.norm(states)))
+        normalised: Tensor = self.norm(states + self.dropout(sublayer(states)))
+        return normalised
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a ReLU between them."""
+
+    def __init__(self, d_model: int, ffn_dim: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(d_model, ffn_dim)
+        self.outer = nn.Linear(ffn_dim, d_model)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for linear in (self.inner, self.outer):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, states: Tensor) -> Tensor:
+        mapped: Tensor = self.outer(F.relu(self.inner(states)))
+        return mapped
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and a feed-forward net.
+
+    Args:
+        attention: called as ``attention(states, context, record=...)``; the context is its own: a bias for
+            `Attention`, a `TreeBatch` for `TreeAttention`.
+        d_model, ffn_dim, dropout, norm: as in every layer here.
+    """
+
+    def __init__(
+        self, attention: nn.Module, d_model: int, ffn_dim: int, *, dropout: float = 0.0, norm: Norm = "post"
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.attention_residual = Residual(d_model, dropout=dropout, norm=norm)
+        self.feed_forward_residual = Residual(d_model, dropout=dropout, norm=norm)
+
+    def forward(
+        self, states: Tensor, context: object, *, record: list[AttentionRecord] | None = None
+    ) -> Tensor:
+        """``[B, s, d]`` states after this layer."""
+        states = self.attention_residual(states, lambda x: self.attention(x, context, record=record))
+        result: Tensor = self.feed_forward_residual(states, self.feed_forward)
+        return result
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers; with pre-norm, one last norm."""
+
+    def __init__(self, layers: Sequence[EncoderLayer], d_model: int, *, norm: Norm = "post") -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.last_norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
+
+    def forward(
+        self,
+        states: Tensor,
+        context: object,
+        *,
+        record: list[AttentionRecord] | None = None,
+        hidden: list[Tensor] | None = None,
+    ) -> Tensor:
+        """``[B, s, d]`` states after all layers.
+
+        ``record`` receives one entry a layer, ``hidden`` the states before each layer and the last ones.
+        """
+        for layer in self.layers:
+            if hidden is not None:
+                hidden.append(states)
+            states = layer(states, context, record=record)
+        result: Tensor = self.last_norm(states)
+        if hidden is not None:
+            hidden.append(result)
+        return result
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the memory, and a feed-forward net."""
+
+    def __init__(
+        self,
+        self_attention: Attention,
+        cross_attention: MultiHeadAttention,
+        d_model: int,
+        ffn_dim: int,
+        *,
+        dropout: float = 0.0,
+        norm: Norm = "post",
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.self_attention_residual = Residual(d_model, dropout=dropout, norm=norm)
+        self.cross_attention_residual = Residual(d_model, dropout=dropout, norm=norm)
+        self.feed_forward_residual = Residual(d_model, dropout=dropout, norm=norm)
+
+    def forward(
+        self,
+        states: Tensor,
+        memory: KeysValues,
+        memory_bias: Tensor | None,
+        *,
+        bias: Tensor | None = None,
+        causal: bool = True,
+        remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
+        self_record: list[AttentionRecord] | None = None,
+        cross_record: list[AttentionRecord] | None = None,
+    ) -> Tensor:
+        """``[B, q, d]`` states after this layer; see `Decoder.forward`."""
+
+        def attend_to_past(x: Tensor) -> Tensor:
+            queries, keys, values = self.self_attention.project(x)
+            if remember is not None:
+                keys, values = remember(keys, values)
+            return self.self_attention.attend(
+                queries, keys, values, bias, causal=causal, record=self_record
+            )
+
+        def attend_to_memory(x: Tensor) -> Tensor:
+            queries = self.cross_attention.project_queries(x)
+            return self.cross_attention.attend(queries, *memory, memory_bias, record=cross_record)
+
+        states = self.self_attention_residual(states, attend_to_past)
+        states = self.cross_attention_residual(states, attend_to_memory)
+        result: Tensor = self.feed_forward_residual(states, self.feed_forward)
+        return result
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers; with pre-norm, one last norm."""
+
+    def __init__(self, layers: Sequence[DecoderLayer], d_model: int, *, norm: Norm = "post") -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.last_norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
+
+    def forward(
+        self,
+        states: Tensor,
+        memory: Sequence[KeysValues],
+        memory_bias: Tensor | None,
+        *,
+        bias: Tensor | None = None,
+        causal: bool = True,
+        remember: Remember | None = None,
+        self_record: list[AttentionRecord] | None = None,
+        cross_record: list[AttentionRecord] | None = None,
+        hidden: list[Tensor] | None = None,
+    ) -> Tensor:
+        """``[B, q, d]`` states after all layers.
+
+        Args:
+            states: ``[B, q, d]`` embedded target.
+            memory: keys and values ``[B, H, s, K]`` of the source for each layer's cross-attention.
+            memory_bias: ``[B, 1, 1, s]`` bias that hides padding of the source.
+            bias: ``[B or 1, 1, q, k]`` bias of self-attention, if it is not plainly causal.
+            causal: self-attention sees no later word; False with ``bias``.
+            remember: called with a layer's number and its new keys and values, returns past and new ones.
+            self_record, cross_record: lists that receive one entry a layer.
+            hidden: a list that receives the states before each layer and the last ones.
+        """
+        for index, layer in enumerate(self.layers):
+            if hidden is not None:
+                hidden.append(states)
+            states = layer(
+                states,
+                memory[index],
+                memory_bias,
+                bias=bias,
+                causal=causal,
+                remember=None if remember is None else _with_index(remember, index),
+                self_record=self_record,
+                cross_record=cross_record,
+            )
+        result: Tensor = self.last_norm(states)
+        if hidden is not None:
+            hidden.append(result)
+        return result
+
+
+def _with_index(remember: Remember, index: int) -> Callable[[Tensor, Tensor], KeysValues]:
+    return lambda keys, values: remember(index, keys, values)

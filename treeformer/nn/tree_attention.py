@@ -1,0 +1,139 @@
+"""Attention over the leaves and nodes of trees, with hierarchical accumulation in the node values."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from treeformer.nn.accumulation import HierarchicalAccumulation
+from treeformer.nn.attention import AttentionRecord, MultiHeadAttention, additive
+from treeformer.ops import TreeBatch
+from treeformer.ops.accumulation import Convention, Implementation
+
+
+class TreeAttention(MultiHeadAttention):
+    """Multi-head attention over ``[leaves ; nodes]``.
+
+    Keys and queries are plain projections; so are the values of leaves. The value of a node accumulates what
+    lies below it. In self-attention a node sees its subtree and a leaf sees the leaves (the subtree mask).
+
+    >>> from treeformer import Tree, TreeBatch
+    >>> batch = TreeBatch.from_trees([Tree.from_brackets("(S (NP (DT the) (NN cat)) (VBZ sleeps))")])
+    >>> attention = TreeAttention(d_model=64, heads=4)
+    >>> states = torch.randn(len(batch), batch.n + batch.m, 64)  # 3 leaves, then 2 nodes in post-order
+    >>> attention(states, batch).shape  # self-attention
+    torch.Size([1, 5, 64])
+    >>> attention.cross(torch.randn(1, 7, 64), states, batch).shape  # 7 target words look at the tree
+    torch.Size([1, 7, 64])
+
+    Args:
+        d_model: width of the states.
+        heads: number of heads.
+        dropout: dropout on the attention weights.
+        vertical_rows, horizontal_rows: sizes of the two tables of hierarchical embeddings.
+        convention: ``paper``, or ``released`` for the authors' code.
+        accumulate: False leaves node values as they are, without hierarchical embeddings (an ablation).
+        hierarchical_embeddings: False leaves them out (an ablation).
+        subtree_mask: False lets everything see everything in self-attention (an ablation).
+        implementation: of the accumulation, see `treeformer.ops.accumulate`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        *,
+        dropout: float = 0.0,
+        vertical_rows: int = 50,
+        horizontal_rows: int = 100,
+        convention: Convention = "paper",
+        accumulate: bool = True,
+        hierarchical_embeddings: bool = True,
+        subtree_mask: bool = True,
+        implementation: Implementation = "auto",
+    ) -> None:
+        super().__init__(d_model, heads, dropout=dropout)
+        self.subtree_mask = subtree_mask
+        self.accumulation = (
+            HierarchicalAccumulation(
+                d_model,
+                heads,
+                vertical_rows=vertical_rows if hierarchical_embeddings else 0,
+                horizontal_rows=horizontal_rows if hierarchical_embeddings else 0,
+                convention=convention,
+                implementation=implementation,
+            )
+            if accumulate
+            else None
+        )
+
+    def forward(
+        self, states: Tensor, batch: TreeBatch, *, record: list[AttentionRecord] | None = None
+    ) -> Tensor:
+        """Self-attention: ``[B, n + m, d]``. What stands in padding matters to nothing else.
+
+        Args:
+            states: ``[B, n + m, d]`` states of leaves and nodes.
+            batch: the trees, padded to the same ``n`` and ``m``.
+            record: a list that receives attention weights and leaf weights.
+        """
+        states = without_padding(states, batch)
+        queries, keys, values = self.project(states)
+        leaf_weights = self.leaf_weights(states, batch)
+        values = self._accumulated(values, leaf_weights, batch)
+        bias = batch.shared(subtree_bias if self.subtree_mask else padding_bias, queries.dtype)
+        attended = self.attend(queries, keys, values, bias, record=record)
+        if record is not None:
+            record[-1] = record[-1]._replace(leaf_weights=leaf_weights)
+        return attended
+
+    def cross(
+        self,
+        targets: Tensor,
+        memory: Tensor,
+        batch: TreeBatch,
+        *,
+        record: list[AttentionRecord] | None = None,
+    ) -> Tensor:
+        """Attention of target states ``[B, q, d]`` to the tree states ``memory [B, n + m, d]``: ``[B, q, d]``."""
+        keys, values = self.keys_values(memory, batch)
+        bias = batch.shared(padding_bias, keys.dtype)
+        return self.attend(self.project_queries(targets), keys, values, bias, record=record)
+
+    def keys_values(self, memory: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor]:
+        """Keys and accumulated values ``[B, H, n + m, K]`` of ``memory [B, n + m, d]``; once a sentence will do."""
+        memory = without_padding(memory, batch)
+        keys, values = self.project_memory(memory)
+        return keys, self._accumulated(values, self.leaf_weights(memory, batch), batch)
+
+    def leaf_weights(self, states: Tensor, batch: TreeBatch) -> Tensor | None:
+        """``[B, heads or 1, n]`` weights w of the leaves, None without accumulation."""
+        if self.accumulation is None:
+            return None
+        return self.accumulation.weights(states[:, : batch.n])
+
+    def _accumulated(self, values: Tensor, leaf_weights: Tensor | None, batch: TreeBatch) -> Tensor:
+        if self.accumulation is None or leaf_weights is None:
+            return values
+        accumulated: Tensor = self.accumulation(values, leaf_weights, batch)
+        return accumulated
+
+
+def without_padding(states: Tensor, batch: TreeBatch) -> Tensor:
+    """``states [B, n + m, d]`` with zeros in padding: 0 · NaN would be NaN."""
+    if states.shape[:2] != batch.mask.shape:
+        raise ValueError(
+            f"states: expected {batch.n} leaves and {batch.m} nodes for each of {len(batch)} trees, "
+            f"got a shape {list(states.shape)}"
+        )
+    return states.masked_fill(~batch.mask[..., None], 0)
+
+
+def subtree_bias(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, 1, n + m, n + m]``: the subtree mask as a bias."""
+    return additive(batch.visible[:, None], dtype)
+
+
+def padding_bias(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, 1, 1, n + m]``: the padding mask as a bias."""
+    return additive(batch.mask[:, None, None], dtype)

@@ -1,0 +1,119 @@
+"""Hierarchical accumulation: node values gather what lies below them."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, get_args
+
+from torch import Tensor
+
+from treeformer.ops import matrix, naive
+from treeformer.ops.batch import TreeBatch
+
+Convention = Literal["paper", "released"]
+Implementation = Literal["auto", "matrix", "naive"]
+
+
+class Accumulation(Protocol):
+    """What every implementation computes; values and weights of padding must be finite."""
+
+    def __call__(
+        self,
+        leaves: Tensor,
+        nodes: Tensor,
+        weights: Tensor,
+        batch: TreeBatch,
+        vertical: Tensor | None,
+        horizontal: Tensor | None,
+        convention: Convention,
+    ) -> Tensor: ...
+
+
+def implementation_named(name: Implementation) -> Accumulation:
+    """The implementation with this name; ``auto`` is the fastest exact one."""
+    implementations: dict[str, Accumulation] = {
+        "auto": matrix.accumulate,
+        "matrix": matrix.accumulate,
+        "naive": naive.accumulate,
+    }
+    if name not in implementations:
+        raise ValueError(f"implementation: expected one of {', '.join(implementations)}, got {name!r}")
+    return implementations[name]
+
+
+def accumulate(
+    leaves: Tensor,
+    nodes: Tensor,
+    weights: Tensor,
+    batch: TreeBatch,
+    vertical: Tensor | None = None,
+    horizontal: Tensor | None = None,
+    convention: Convention = "paper",
+    implementation: Implementation = "auto",
+) -> Tensor:
+    """Node values with everything below them accumulated (the paper's equations 5 to 10).
+
+    Every node sends its value down its branches; each branch is averaged upwards from its leaf; a node gathers
+    its branches, weighted by the weight of their leaves. See docs/method.md for the derivation.
+
+    Args:
+        leaves: ``[B, H, n, K]`` values of the leaves.
+        nodes: ``[B, H, m, K]`` values of the nodes.
+        weights: ``[B, H, n]``, or ``[B, 1, n]`` for one weight for all heads.
+        batch: the trees, padded to the same ``n`` and ``m``. What stands in padding never matters.
+        vertical: ``[rows, K / 2]`` embeddings of the place of a node on its branch, or None for no
+            hierarchical embeddings. Places past the last row take the last row.
+        horizontal: ``[rows, K / 2]`` embeddings of the place of a leaf under its node, given with ``vertical``.
+        convention: ``paper``, or ``released`` for the authors' code (docs/method.md lists the differences).
+        implementation: ``auto``, ``matrix`` or ``naive``; all give the same numbers.
+
+    Returns ``[B, H, m, K]``, zero for padded nodes.
+
+    >>> import torch
+    >>> from treeformer import Tree, TreeBatch
+    >>> batch = TreeBatch.from_trees([Tree.from_brackets("(S (NP (DT the) (NN cat)) (VBZ sleeps))")])
+    >>> leaves = torch.tensor([2.0, 4.0, 6.0]).view(1, 1, 3, 1)
+    >>> nodes = torch.tensor([10.0, 20.0]).view(1, 1, 2, 1)
+    >>> accumulate(leaves, nodes, torch.ones(1, 1, 3), batch).flatten().round(decimals=4).tolist()
+    [6.5, 11.6667]
+    """
+    _check(leaves, nodes, weights, batch, vertical, horizontal, convention)
+    no_leaf, no_node = ~batch.leaf_mask[:, None], ~batch.node_mask[:, None]
+    return implementation_named(implementation)(
+        leaves.masked_fill(no_leaf[..., None], 0),
+        nodes.masked_fill(no_node[..., None], 0),
+        weights.masked_fill(no_leaf, 0),
+        batch,
+        vertical,
+        horizontal,
+        convention,
+    )
+
+
+def _check(
+    leaves: Tensor,
+    nodes: Tensor,
+    weights: Tensor,
+    batch: TreeBatch,
+    vertical: Tensor | None,
+    horizontal: Tensor | None,
+    convention: Convention,
+) -> None:
+    if leaves.ndim != 4:
+        raise ValueError(f"leaves: expected a shape [batch, heads, leaves, width], got {list(leaves.shape)}")
+    B, H, _, K = leaves.shape
+    _check_shape("leaves", leaves, [(len(batch), H, batch.n, K)])
+    _check_shape("nodes", nodes, [(B, H, batch.m, K)])
+    _check_shape("weights", weights, [(B, 1, batch.n), (B, H, batch.n)])
+    if (vertical is None) != (horizontal is None):
+        raise ValueError("vertical, horizontal: expected both tables or neither, got one")
+    for name, table in (("vertical", vertical), ("horizontal", horizontal)):
+        if table is not None and (table.ndim != 2 or table.shape[0] < 1 or table.shape[1] * 2 != K):
+            raise ValueError(f"{name}: expected a shape [rows, {K / 2:g}], got {list(table.shape)}")
+    if convention not in get_args(Convention):
+        raise ValueError(f"convention: expected one of {', '.join(get_args(Convention))}, got {convention!r}")
+
+
+def _check_shape(name: str, tensor: Tensor, expected: list[tuple[int, ...]]) -> None:
+    if tuple(tensor.shape) not in expected:
+        shapes = " or ".join(str(list(shape)) for shape in dict.fromkeys(expected))
+        raise ValueError(f"{name}: expected a shape {shapes}, got {list(tensor.shape)}")

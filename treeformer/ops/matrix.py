@@ -1,0 +1,144 @@
+"""Hierarchical accumulation as a few small matrix products: exact, and never larger than nodes × leaves.
+
+docs/method.md derives every line. A branch is a run of ancestors of its leaf, so what the paper sums cell by
+cell are products with matrices that depend on the trees alone.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from treeformer.ops.batch import TreeBatch
+
+
+def accumulate(
+    leaves: Tensor,
+    nodes: Tensor,
+    weights: Tensor,
+    batch: TreeBatch,
+    vertical: Tensor | None,
+    horizontal: Tensor | None,
+    convention: str,
+) -> Tensor:
+    """``[B, H, m, K]`` accumulated node values. Coefficients are float32 at least, whatever the values are."""
+    dtype = torch.promote_types(leaves.dtype, torch.float32)
+    with torch.autocast(leaves.device.type, enabled=False):
+        scale = batch.shared(scales, convention, dtype)
+        A = scale[:, None] * weights.to(dtype)[:, :, None, :]
+        B = batch.shared(below, dtype)[:, None] * (A @ batch.shared(covering, dtype)[:, None].mT)
+        result = _mix(A.to(leaves.dtype), leaves) + _mix(B.to(nodes.dtype), nodes)
+        if vertical is None or horizontal is None:
+            return result
+        V = vertical_counts(A, batch, vertical.shape[0], convention)
+        H = horizontal_counts(A, batch, horizontal.shape[0])
+        embedded = torch.cat(
+            [
+                V @ vertical[: V.shape[-1]].to(dtype),
+                H @ horizontal[: H.shape[-1]].to(dtype),
+            ],
+            dim=-1,
+        )
+        return result + embedded.to(leaves.dtype)
+
+
+def vertical_counts(A: Tensor, batch: TreeBatch, rows: int, convention: str) -> Tensor:
+    """``[B, H, m, min(rows, depth)]``: how much of each row of the vertical table node i gathers.
+
+    A branch (i, j) meets row k if leaf j lies deep enough, which is a threshold on the depth of j.
+    """
+    exact = _exact_rows(rows, batch.depth)
+    deeper = A @ batch.shared(leaves_deeper, A.dtype)[:, None]
+    depth = batch.node_depths[:, None, :, None]
+    row = torch.arange(1, exact + 1, device=A.device)
+    if convention == "paper":
+        columns = (depth + row).clamp(max=deeper.shape[-1] - 1)
+        counts = deeper.gather(-1, columns.expand(*A.shape[:2], -1, -1))
+    else:
+        counts = deeper[..., 1 : exact + 1] * (row > depth)
+    return _with_last_row(counts, A, batch, saturates=rows < batch.depth)
+
+
+def horizontal_counts(A: Tensor, batch: TreeBatch, rows: int) -> Tensor:
+    """``[B, H, m, min(rows, n)]``: how much of each row of the horizontal table node i gathers.
+
+    All ancestors of leaf j, less those above node i. Those above i cover all of i, so their share is a
+    correlation of row i of A with the places where they start: a product after a Fourier transform.
+    """
+    exact = _exact_rows(rows, batch.n)
+    size = _transform_size(batch.n + exact)
+    above = torch.fft.irfft(
+        torch.fft.rfft(A, size) * batch.shared(starts_above, size, A.dtype)[:, None], size
+    )
+    counts = A @ batch.shared(starts_before, exact, A.dtype)[:, None] - above[..., :exact]
+    return _with_last_row(counts, A, batch, saturates=rows < batch.n)
+
+
+def scales(batch: TreeBatch, convention: str, dtype: torch.dtype) -> Tensor:
+    """``[B, m, n]``: 1 / (leaves of i · length of branch (i, j)), 0 where j is not under i."""
+    sizes = batch.branch_sizes if convention == "released" else batch.branch_sizes + 1
+    products = sizes.clamp(min=1) * batch.leaf_counts[:, :, None]
+    return products.to(dtype).reciprocal().masked_fill(~batch.covers, 0)
+
+
+def below(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, m, m]``: 1 where node t is in the subtree of node i."""
+    return batch.subtree.to(dtype)
+
+
+def covering(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, m, n]``: 1 where leaf j is in the subtree of node t."""
+    return batch.covers.to(dtype)
+
+
+def leaves_deeper(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, n, depth + 2]``: 1 where leaf j has at least k nodes above it; the last column is 0."""
+    return (batch.leaf_depths[..., None] >= torch.arange(batch.depth + 2, device=batch.device)).to(dtype)
+
+
+def sizes(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, m, n]`` branch sizes as numbers to multiply with."""
+    return batch.branch_sizes.to(dtype)
+
+
+def starts_before(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
+    """``[B, n, rows]``: the number of nodes above leaf j under which j is leaf number k = 1 … rows."""
+    leaf = torch.arange(batch.n, device=batch.device)
+    place = (leaf - batch.spans[..., :1]).clamp(0, rows).mT
+    counts = torch.zeros(len(batch), batch.n, rows + 1, dtype=dtype, device=batch.device)
+    return counts.scatter_add_(2, place, batch.covers.mT.to(dtype))[..., :rows]
+
+
+def starts_above(batch: TreeBatch, size: int, dtype: torch.dtype) -> Tensor:
+    """``[B, m, size / 2 + 1]``: the transform of how many nodes above node i start at each leaf, conjugated."""
+    ancestors = batch.subtree.mT.to(dtype) - torch.eye(batch.m, dtype=dtype, device=batch.device)
+    start = batch.spans[:, None, :, 0].expand(-1, batch.m, -1)
+    counts = torch.zeros(len(batch), batch.m, batch.n, dtype=dtype, device=batch.device)
+    return torch.fft.rfft(counts.scatter_add_(2, start, ancestors), size).conj().resolve_conj()
+
+
+def _mix(coefficients: Tensor, values: Tensor) -> Tensor:
+    """``coefficients @ values`` for ``[B, H or 1, m, s]`` and ``[B, H, s, K]``; one product for all heads if 1."""
+    if coefficients.shape[1] != 1:
+        return coefficients @ values
+    H, K = values.shape[1], values.shape[3]
+    mixed = torch.bmm(coefficients[:, 0], values.transpose(1, 2).flatten(2))
+    return mixed.unflatten(2, (H, K)).transpose(1, 2)
+
+
+def _exact_rows(rows: int, bound: int) -> int:
+    """How many rows of a table are met by exactly one place: all that occur, or all but the last."""
+    return bound if bound <= rows else rows - 1
+
+
+def _with_last_row(counts: Tensor, A: Tensor, batch: TreeBatch, *, saturates: bool) -> Tensor:
+    """``counts`` and, where places run past the table, the last row: all cells of the branches but the counted."""
+    if not saturates:
+        return counts
+    total = (A * batch.shared(sizes, A.dtype)[:, None]).sum(-1, keepdim=True)
+    return torch.cat([counts, total - counts.sum(-1, keepdim=True)], dim=-1)
+
+
+def _transform_size(length: int) -> int:
+    """The power of two that holds ``length``."""
+    return 1 << (length - 1).bit_length()

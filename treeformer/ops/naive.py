@@ -1,0 +1,51 @@
+"""Hierarchical accumulation as the paper writes it, step by step, in whole tensors ``[B, H, m, n, K]``."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from treeformer.ops.batch import TreeBatch
+
+
+def accumulate(
+    leaves: Tensor,
+    nodes: Tensor,
+    weights: Tensor,
+    batch: TreeBatch,
+    vertical: Tensor | None,
+    horizontal: Tensor | None,
+    convention: str,
+) -> Tensor:
+    """``[B, H, m, K]`` accumulated node values: interpolate, embed, average upwards, aggregate."""
+    covers = batch.covers[:, None, :, :, None]
+    cells = torch.where(covers, nodes[:, :, :, None, :], 0)
+    if vertical is not None and horizontal is not None:
+        cells = cells + torch.where(covers, _embeddings(batch, vertical, horizontal, convention)[:, None], 0)
+    averages = _upward_averages(leaves, cells, batch, convention)
+    weighted = weights[:, :, None, :, None] * averages
+    return weighted.sum(3) / batch.leaf_counts[:, None, :, None]
+
+
+def _embeddings(batch: TreeBatch, vertical: Tensor, horizontal: Tensor, convention: str) -> Tensor:
+    """``[B, m, n, K]`` hierarchical embedding of each cell (t, j)."""
+    place = torch.arange(batch.n, device=batch.device) - batch.spans[..., :1]
+    if convention == "paper":
+        height = batch.branch_sizes - 1
+    else:
+        height = batch.node_depths[:, :, None].expand_as(batch.branch_sizes)
+    return torch.cat(
+        [
+            vertical[height.clamp(0, vertical.shape[0] - 1)],
+            horizontal[place.clamp(0, horizontal.shape[0] - 1)],
+        ],
+        dim=-1,
+    )
+
+
+def _upward_averages(leaves: Tensor, cells: Tensor, batch: TreeBatch, convention: str) -> Tensor:
+    """``[B, H, m, n, K]`` average of leaf j and of the cells on the branch from node i down to it."""
+    sums = torch.einsum("bit,bhtjk->bhijk", batch.subtree.to(cells.dtype), cells)
+    sizes = batch.branch_sizes if convention == "released" else batch.branch_sizes + 1
+    averages = (leaves[:, :, None] + sums) / sizes.clamp(min=1)[:, None, :, :, None]
+    return torch.where(batch.covers[:, None, :, :, None], averages, 0)
