@@ -23,7 +23,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' || { \
 		echo 'error: $(PYTHON) has no venv module; install it (Debian, Ubuntu: apt install python3-venv)' >&2; exit 1; }
 	@echo 'Installing the pinned versions into $(VENV); the first time this downloads torch and takes minutes.'
-	$(PYTHON) -m venv --clear $(VENV)
+	test -x $(BIN)/python || $(PYTHON) -m venv --clear $(VENV)
 	$(PIP_INSTALL) hatchling
 	$(PIP_INSTALL) --no-build-isolation --editable '.[dev]'
 	@touch $@
