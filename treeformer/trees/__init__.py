@@ -1,0 +1,45 @@
+"""Trees: reading, writing, transforming, drawing. Nothing here needs torch.
+
+>>> from treeformer.trees import Tree, binarise
+>>> str(binarise(Tree.from_brackets("(S (NP (NNS dogs)) (ADVP (RB often)) (VP (VBP bark)))")))
+'(S (NNS dogs) (@S (RB often) (VBP bark)))'
+"""
+
+from .brackets import read_tree_lines, read_trees, write_trees
+from .conllu import read_conllu
+from .controls import balanced, left_branching, random_tree, right_branching
+from .drawing import to_text
+from .errors import TreeFormatError
+from .interop import from_nltk, to_nltk
+from .sets import TreeSets, from_sets, to_sets
+from .svg import to_svg
+from .transforms import binarise, collapse, join, sentences, split_words, strip, unbinarise
+from .tree import Node, Tree
+
+__all__ = [
+    "Node",
+    "Tree",
+    "TreeFormatError",
+    "TreeSets",
+    "balanced",
+    "binarise",
+    "collapse",
+    "from_nltk",
+    "from_sets",
+    "join",
+    "left_branching",
+    "random_tree",
+    "read_conllu",
+    "read_tree_lines",
+    "read_trees",
+    "right_branching",
+    "sentences",
+    "split_words",
+    "strip",
+    "to_nltk",
+    "to_sets",
+    "to_svg",
+    "to_text",
+    "unbinarise",
+    "write_trees",
+]

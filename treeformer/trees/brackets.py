@@ -1,0 +1,140 @@
+"""Reading and writing trees in brackets: Penn, CoreNLP and SST style.
+
+Trees stand one a line, several on a line, or pretty-printed over many lines. Only space, tab and newline
+separate, so a no-break space belongs to its word. An outermost bracket without a label, as in Penn's own
+files, reads as ``ROOT``. Words are unescaped (``-LRB-`` reads as ``(``, see ``escapes.py``); tags and labels
+are not.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from .diagnosis import Source, explain, tree_position
+from .files import TextSource, numbered_lines, source_name
+from .labels import DOCUMENT, TRACE
+from .scanner import STRIPPED, VERBATIM, MalformedError, scan_collapsed, scan_kept
+from .transforms import collapse
+from .transforms import strip as strip_tree
+from .tree import Tree, Unary
+
+
+def parse_tree(text: str, *, unary: Unary = "collapse", strip: bool = True) -> Tree:
+    """The one tree in ``text``; see :meth:`Tree.from_brackets`."""
+    _check_unary(unary)
+    source = Source(text.replace("\r\n", "\n"), "<text>", 1)
+    trees = _parse(source, unary, strip)
+    if not trees:
+        raise explain(source)
+    if len(trees) > 1:
+        raise source.error(
+            "expected one tree, found a second: read_trees reads several", tree_position(source.text, 1)
+        )
+    return trees[0]
+
+
+def read_trees(source: TextSource, *, unary: Unary = "collapse", strip: bool = True) -> Iterator[Tree]:
+    """The trees of a file or an open text stream, one after another, in the memory of the longest.
+
+    A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is decompressed on the way. Function tags, indices and
+    traces are stripped unless ``strip=False``, unary chains collapsed unless ``unary="keep"``.
+    ``TreeFormatError`` where the text is not trees.
+    """
+    _check_unary(unary)
+    return _read_trees(source, unary, strip)
+
+
+def read_tree_lines(
+    source: TextSource, *, unary: Unary = "collapse", strip: bool = True
+) -> Iterator[list[Tree]]:
+    """For each line of a file or an open text stream the list of its trees, ``[]`` for an empty line.
+
+    For corpora whose lines belong to the lines of another file. Options and errors as for :func:`read_trees`;
+    a tree must end on the line where it begins.
+    """
+    _check_unary(unary)
+    return _read_tree_lines(source, unary, strip)
+
+
+def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
+    """Write trees one a line to a path or an open text stream.
+
+    A file appears whole or not at all: it is written beside its place and then moved there.
+    """
+    if not isinstance(target, (str, os.PathLike)):
+        target.writelines(f"{tree}\n" for tree in trees)
+        return
+    path = Path(target)
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        with open(unfinished, "w", encoding="utf-8", newline="\n") as stream:
+            write_trees(trees, stream)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _read_trees(source: TextSource, unary: Unary, strip: bool) -> Iterator[Tree]:
+    """The trees of ``source``: lines are gathered until their brackets balance, then scanned together."""
+    file = source_name(source)
+    gathered: list[str] = []
+    depth = 0
+    first_line = 1
+    with closing(numbered_lines(source)) as lines:
+        for number, line in lines:
+            if not gathered:
+                first_line = number
+            gathered.append(line)
+            depth += line.count("(") - line.count(")")
+            if depth <= 0:
+                yield from _parse(Source("".join(gathered), file, first_line), unary, strip)
+                gathered.clear()
+    if gathered:
+        yield from _parse(Source("".join(gathered), file, first_line), unary, strip)
+
+
+def _read_tree_lines(source: TextSource, unary: Unary, strip: bool) -> Iterator[list[Tree]]:
+    """The trees of ``source`` by line."""
+    file = source_name(source)
+    with closing(numbered_lines(source)) as lines:
+        for number, line in lines:
+            yield _parse(Source(line, file, number), unary, strip)
+
+
+def _parse(source: Source, unary: Unary, strip: bool) -> list[Tree]:
+    """The trees of a text that should hold nothing else.
+
+    Traces and document roots take the long way: read all, then transform.
+    """
+    text = source.text
+    vocabulary = STRIPPED if strip else VERBATIM
+    if "\r" in text:
+        raise explain(source)
+    try:
+        if strip and TRACE in text:
+            trees = _stripped(source, scan_kept(text, VERBATIM))
+        elif unary == "keep" or DOCUMENT in text:
+            trees = scan_kept(text, vocabulary)
+        else:
+            return scan_collapsed(text, vocabulary)
+    except MalformedError:
+        raise explain(source) from None
+    return trees if unary == "keep" else [collapse(tree) for tree in trees]
+
+
+def _stripped(source: Source, trees: list[Tree]) -> list[Tree]:
+    """The trees without function tags, indices and traces."""
+    stripped = []
+    for index, tree in enumerate(trees):
+        try:
+            stripped.append(strip_tree(tree))
+        except ValueError as error:
+            raise source.error(str(error), tree_position(source.text, index)) from None
+    return stripped
+
+
+def _check_unary(unary: str) -> None:
+    """Raise ``ValueError`` for a way to treat unary chains that does not exist."""
+    if unary not in ("collapse", "keep"):
+        raise ValueError(f"unary = {unary!r}: expected 'collapse' or 'keep'")

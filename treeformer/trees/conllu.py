@@ -1,0 +1,149 @@
+"""Dependency trees in CoNLL-U as constituency-like trees.
+
+A word with dependents makes a node over its subtree; a word without makes none. Leaves are the syntactic
+words: multiword tokens (``1-2``) and empty nodes (``8.1``) are left out.
+
+A tree that is not projective is made so first, by lifting (Nivre and Nilsson 2005): the dependent of the
+shortest arc that spans a word from outside its head's subtree moves up to the head of its head, until no such
+arc is left.
+
+A space inside a word becomes a no-break space, and brackets inside a tag or label become ``-LRB-`` and
+``-RRB-``, since trees could not be written in brackets otherwise.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import TreeFormatError
+from .files import TextSource, numbered_lines, source_name
+from .projectivity import dependency_order, lifted_heads, subtree_spans
+from .tree import Tree
+
+_COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+
+Labels = Literal["deprel", "upos"]
+Tags = Literal["upos", "xpos"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line of a sentence: its fields and where it stands."""
+
+    fields: tuple[str, ...]
+    file: str
+    line: int
+
+    def __getitem__(self, column: str) -> str:
+        return self.fields[_COLUMNS.index(column)]
+
+    def error(self, problem: str, column: str) -> TreeFormatError:
+        """The error of a problem in one column."""
+        before = self.fields[: _COLUMNS.index(column)]
+        position = sum(map(len, before)) + len(before) + 1
+        return TreeFormatError(f"{column}: {problem}", file=self.file, line=self.line, column=position)
+
+
+def read_conllu(source: TextSource, *, labels: Labels = "deprel", tags: Tags = "upos") -> Iterator[Tree]:
+    """The sentences of a CoNLL-U file or open text stream, each as a tree.
+
+    A node is labelled with the relation of its head (``labels="upos"``: its part of speech), a leaf tagged
+    with its universal part of speech (``tags="xpos"``: the treebank's own). ``TreeFormatError`` where a
+    sentence is no tree.
+    """
+    if labels not in ("deprel", "upos"):
+        raise ValueError(f"labels = {labels!r}: expected 'deprel' or 'upos'")
+    if tags not in ("upos", "xpos"):
+        raise ValueError(f"tags = {tags!r}: expected 'upos' or 'xpos'")
+    return (_tree(rows, labels, tags) for rows in _sentences(source))
+
+
+def _sentences(source: TextSource) -> Iterator[list[_Row]]:
+    """The rows of the words of each sentence."""
+    file = source_name(source)
+    rows: list[_Row] = []
+    with closing(numbered_lines(source)) as lines:
+        for number, line in lines:
+            text = line.removesuffix("\n")
+            if text.startswith("#"):
+                continue
+            if text.strip(" \t"):
+                row = _row(text, file, number)
+                if _is_word(row, len(rows) + 1):
+                    rows.append(row)
+            elif rows:
+                yield rows
+                rows = []
+    if rows:
+        yield rows
+
+
+def _row(text: str, file: str, line: int) -> _Row:
+    """The fields of a line, ten of them and none empty."""
+    fields = tuple(text.split("\t"))
+    if len(fields) != len(_COLUMNS):
+        problem = f"expected {len(_COLUMNS)} columns separated by tabs, found {len(fields)}"
+        raise TreeFormatError(problem, file=file, line=line, column=1)
+    row = _Row(fields, file, line)
+    for column, field in zip(_COLUMNS, fields, strict=True):
+        if not field or field.isspace():
+            raise row.error("expected a value or '_', found nothing", column)
+        if column in ("UPOS", "XPOS", "DEPREL") and " " in field:
+            raise row.error(f"expected no space, found {field!r}", column)
+        if "\r" in field:
+            raise row.error("found a carriage return: it may only end a line", column)
+    return row
+
+
+def _is_word(row: _Row, expected: int) -> bool:
+    """Whether a row is a syntactic word; its number must then be ``expected``."""
+    identifier = row["ID"]
+    for separator in "-.":
+        first, found, second = identifier.partition(separator)
+        if found and first.isdecimal() and second.isdecimal():
+            return False
+    if identifier != str(expected):
+        raise row.error(f"expected {expected}, a range or an empty node, found {identifier!r}", "ID")
+    return True
+
+
+def _tree(rows: list[_Row], labels: Labels, tags: Tags) -> Tree:
+    """The tree of one sentence."""
+    heads = _heads(rows)
+    spans = subtree_spans(lifted_heads(heads))
+    inner = [word for word, (start, end) in enumerate(spans) if end - start > 1 or len(rows) == 1]
+    inner.sort(key=lambda word: (spans[word][1], -spans[word][0]))
+    return Tree(
+        words=[row["FORM"].replace(" ", "\u00a0") for row in rows],
+        tags=[_without_brackets(row[tags.upper()]) for row in rows],
+        labels=[_without_brackets(rows[word][labels.upper()]) for word in inner],
+        spans=[spans[word] for word in inner],
+    )
+
+
+def _heads(rows: list[_Row]) -> list[int]:
+    """The index of the head of each word, -1 for the root; ``TreeFormatError`` unless they make one tree."""
+    heads = []
+    root = -1
+    for word, row in enumerate(rows):
+        field = row["HEAD"]
+        if not (field.isascii() and field.isdecimal() and int(field) <= len(rows)):
+            raise row.error(f"expected the number of a word, 0 to {len(rows)}, found {field!r}", "HEAD")
+        heads.append(int(field) - 1)
+        if heads[word] < 0:
+            if root >= 0:
+                raise row.error(f"expected one root, found a second besides word {root + 1}", "HEAD")
+            root = word
+    if root < 0:
+        raise rows[0].error("expected one word with head 0, found a sentence without a root", "HEAD")
+    reached = set(dependency_order(heads))
+    for word, row in enumerate(rows):
+        if word not in reached:
+            raise row.error("expected a way up to the root, found a cycle of heads", "HEAD")
+    return heads
+
+
+def _without_brackets(label: str) -> str:
+    """``label`` with brackets spelled as in bracket files."""
+    return label.replace("(", "-LRB-").replace(")", "-RRB-")

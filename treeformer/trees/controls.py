@@ -1,0 +1,58 @@
+"""Control trees: binary trees over plain words that no parser has seen, to hold beside parsed ones.
+
+Every node and, unless given, every tag is labelled ``X``. A sentence of one word has one node.
+"""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from .shape import Span
+from .tree import Tree
+
+_LABEL = "X"
+
+
+def balanced(words: Sequence[str], *, tags: Sequence[str] | None = None) -> Tree:
+    """The tree that halves every span; of an odd number of words the left half has one more.
+
+    >>> str(balanced(["a", "b", "c"]))
+    '(X (X (X a) (X b)) (X c))'
+    """
+    return _binary_tree(words, tags, lambda start, end: (start + end + 1) // 2)
+
+
+def left_branching(words: Sequence[str], *, tags: Sequence[str] | None = None) -> Tree:
+    """The tree in which every node is a left child: ``(((a b) c) d)``."""
+    return _binary_tree(words, tags, lambda start, end: end - 1)
+
+
+def right_branching(words: Sequence[str], *, tags: Sequence[str] | None = None) -> Tree:
+    """The tree in which every node is a right child: ``(a (b (c d)))``."""
+    return _binary_tree(words, tags, lambda start, end: start + 1)
+
+
+def random_tree(words: Sequence[str], seed: int, *, tags: Sequence[str] | None = None) -> Tree:
+    """A tree that splits every span at a place drawn uniformly (which is not uniform over trees).
+
+    The same words and seed give the same tree in every process and Python version: only ``Random.random`` is
+    used, whose numbers Python keeps.
+    """
+    draw = Random(seed).random
+    return _binary_tree(words, tags, lambda start, end: start + 1 + int(draw() * (end - start - 1)))
+
+
+def _binary_tree(words: Sequence[str], tags: Sequence[str] | None, split: Callable[[int, int], int]) -> Tree:
+    """The tree whose spans of two or more words are cut where ``split(start, end)`` says."""
+    if tags is None:
+        tags = [_LABEL] * len(words)
+    whole = (0, len(words))
+    spans: list[Span] = [whole] if len(words) == 1 else []
+    waiting = [whole]
+    while waiting:
+        start, end = waiting.pop()
+        if end - start > 1:
+            middle = split(start, end)
+            spans.append((start, end))
+            waiting += ((start, middle), (middle, end))
+    spans.reverse()
+    return Tree(words, tags, [_LABEL] * len(spans), spans)

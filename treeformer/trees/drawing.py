@@ -1,0 +1,88 @@
+"""Trees drawn as text, for a terminal or a log."""
+
+import unicodedata
+from collections import defaultdict
+
+from .placement import Placement, character_width, place
+from .tree import Tree
+
+_UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
+_LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
+_GAP = 2
+_INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
+
+Canvas = defaultdict[int, dict[int, str]]
+
+
+def to_text(tree: Tree) -> str:
+    """The tree as lines of text: labels joined by box characters, tags and words in the two lowest rows.
+
+    >>> print(to_text(Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps) (RB well)))")))
+               S
+         ┌─────┴─────┐
+         NP          VP
+      ┌──┴─┐      ┌──┴───┐
+      DT   NN    VBZ     RB
+     the  cat   sleeps  well
+    """
+    words, tags, labels = (list(map(_printable, texts)) for texts in (tree.words, tree.tags, tree.labels))
+    leaf_widths = [max(_width(word), _width(tag)) for word, tag in zip(words, tags, strict=True)]
+    placement = place(tree, leaf_widths, [_width(label) for label in labels], _GAP)
+    bottom = 2 * placement.levels[-1]
+    canvas: Canvas = defaultdict(dict)
+    _draw_lines(canvas, tree, placement, bottom)
+    for label, center, level in zip(labels, placement.node_centers, placement.levels, strict=True):
+        _write(canvas, bottom - 2 * level, center, label)
+    for word, tag, center in zip(words, tags, placement.leaf_centers, strict=True):
+        _write(canvas, bottom, center, tag)
+        _write(canvas, bottom + 1, center, word)
+    return "\n".join(_joined(canvas[row]) for row in range(bottom + 2))
+
+
+def _draw_lines(canvas: Canvas, tree: Tree, placement: Placement, bottom: int) -> None:
+    """Draw the lines from every node down to its children."""
+    strokes: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+    children = [
+        (parent, int(center), bottom - 2 * level)
+        for parent, center, level in zip(tree.parents, placement.node_centers, placement.levels, strict=True)
+        if parent >= 0
+    ]
+    children += [
+        (parent, int(center), bottom)
+        for parent, center in zip(tree.leaf_parents, placement.leaf_centers, strict=True)
+    ]
+    for parent, column, row in children:
+        joint = bottom - 2 * placement.levels[parent] + 1
+        middle = int(placement.node_centers[parent])
+        strokes[joint][middle] |= _UP
+        strokes[joint][column] |= _DOWN
+        for between in range(joint + 1, row):
+            strokes[between][column] |= _UP | _DOWN
+        for step in range(min(column, middle), max(column, middle)):
+            strokes[joint][step] |= _RIGHT
+            strokes[joint][step + 1] |= _LEFT
+    for row, line in strokes.items():
+        canvas[row].update((column, _LINES[stroke]) for column, stroke in line.items())
+
+
+def _write(canvas: Canvas, row: int, center: float, text: str) -> None:
+    """Write ``text`` around ``center``; its first column holds the text, the others nothing."""
+    width = _width(text)
+    first = int(center) - (width - 1) // 2
+    canvas[row].update({first + offset: "" for offset in range(width)})
+    canvas[row][first] = text
+
+
+def _joined(line: dict[int, str]) -> str:
+    """The columns of a line as text, spaces where nothing stands."""
+    return "".join([line.get(column, " ") for column in range(max(line) + 1)])
+
+
+def _width(text: str) -> int:
+    """Columns that ``text`` takes on a terminal."""
+    return sum(map(character_width, text))
+
+
+def _printable(text: str) -> str:
+    """``text`` with a visible sign in place of every control character, so that lines and columns hold."""
+    return "".join(["\ufffd" if unicodedata.category(c) in _INVISIBLE else c for c in text])

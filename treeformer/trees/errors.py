@@ -1,0 +1,24 @@
+"""The error of a file that does not hold what it should."""
+
+
+class TreeFormatError(ValueError):
+    """Text that cannot be read as trees: what was wrong, where, and what was expected.
+
+    ``file`` names the source, ``line`` and ``column`` count from 1, ``problem`` is the sentence without the
+    place.
+    """
+
+    def __init__(self, problem: str, *, file: str, line: int, column: int) -> None:
+        super().__init__(f"{file}:{line}:{column}: {problem}")
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.problem, self.file, self.line, self.column)
+
+
+def _rebuild(problem: str, file: str, line: int, column: int) -> TreeFormatError:
+    """The error again, after pickling."""
+    return TreeFormatError(problem, file=file, line=line, column=column)

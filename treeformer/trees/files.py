@@ -1,0 +1,86 @@
+"""Lines of text files, compressed or not, with errors that know their place."""
+
+import os
+from collections.abc import Generator
+from io import BufferedReader
+from pathlib import PurePath
+from typing import IO, BinaryIO
+
+from .errors import TreeFormatError
+
+TextSource = str | os.PathLike[str] | IO[str]
+NumberedLines = Generator[tuple[int, str], None, None]
+
+
+def source_name(source: TextSource) -> str:
+    """The name by which errors call ``source``."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
+def numbered_lines(source: TextSource) -> NumberedLines:
+    """The lines of a path or an open text stream, numbered from 1, each with its newline if it has one.
+
+    A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is decompressed. A carriage return before a newline and a
+    byte-order mark at the start are left out. Text that is not UTF-8 and damaged archives raise
+    ``TreeFormatError``.
+    """
+    lines = (
+        _path_lines(os.fspath(source)) if isinstance(source, (str, os.PathLike)) else _stream_lines(source)
+    )
+    for number, line in lines:
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+        yield number, line[:-2] + "\n" if line.endswith("\r\n") else line
+
+
+def _path_lines(path: str) -> NumberedLines:
+    """The numbered lines of a file."""
+    number = 0
+    stream, damages = _open_binary(path)
+    with stream:
+        try:
+            for number, line in enumerate(stream, start=1):
+                yield number, line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            column = len(error.object[: error.start].decode("utf-8")) + 1
+            problem = f"expected UTF-8, found the byte 0x{error.object[error.start]:02x}"
+            raise TreeFormatError(problem, file=path, line=number, column=column) from error
+        except damages as error:
+            problem = f"expected a whole archive, found damage: {error}"
+            raise TreeFormatError(problem, file=path, line=number + 1, column=1) from error
+
+
+def _stream_lines(stream: IO[str]) -> NumberedLines:
+    """The numbered lines of an open text stream."""
+    number = 0
+    try:
+        for number, line in enumerate(stream, start=1):
+            if not isinstance(line, str):
+                raise ValueError(f"source: expected a stream opened as text, got {type(line).__name__}")
+            yield number, line
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        problem = f"expected {error.encoding}, found the byte 0x{byte:02x} on this line or later"
+        raise TreeFormatError(problem, file=source_name(stream), line=number + 1, column=1) from error
+
+
+def _open_binary(path: str) -> tuple[BinaryIO, tuple[type[Exception], ...]]:
+    """The bytes of a file, decompressed by its ending, and the errors that mean a damaged archive."""
+    match PurePath(path).suffix:
+        case ".xz":
+            import lzma
+
+            return BufferedReader(lzma.open(path)), (lzma.LZMAError, EOFError)
+        case ".gz":
+            import gzip
+            import zlib
+
+            return BufferedReader(gzip.open(path)), (gzip.BadGzipFile, zlib.error, EOFError)
+        case ".bz2":
+            import bz2
+
+            return BufferedReader(bz2.open(path)), (OSError, EOFError)
+    return open(path, "rb"), ()

@@ -1,0 +1,65 @@
+"""Trees of other libraries: ``nltk.Tree``, both ways.
+
+Leaves of an ``nltk.Tree`` are spelled as in bracket files (``-LRB-`` for ``(``), as nltk's own readers leave
+them.
+"""
+
+from typing import Any
+
+from .escapes import decode_word, encode_word
+from .layout import nodes_by_first_leaf
+from .shape import Span
+from .tree import Tree
+
+
+def to_nltk(tree: Tree) -> Any:
+    """The ``nltk.Tree`` of the same brackets, preterminals included."""
+    nltk_tree = _nltk_tree_class()
+    made = [nltk_tree(label, []) for label in tree.labels]
+    for leaf, nodes in enumerate(nodes_by_first_leaf(tree)):
+        for node in nodes:
+            if tree.parents[node] >= 0:
+                made[tree.parents[node]].append(made[node])
+        made[tree.leaf_parents[leaf]].append(nltk_tree(tree.tags[leaf], [encode_word(tree.words[leaf])]))
+    return made[-1]
+
+
+def from_nltk(nltk_tree: Any) -> Tree:
+    """The ``Tree`` of an ``nltk.Tree``, with every chain and label kept.
+
+    An outermost label that is empty reads as ``ROOT``. ``ValueError`` where a word has no tag or a label is
+    missing.
+    """
+    tree_class = _nltk_tree_class()
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    spans: list[Span] = []
+    waiting: list[tuple[Any, int]] = [(nltk_tree, -1)]
+    while waiting:
+        part, start = waiting.pop()
+        if not isinstance(part, tree_class):
+            raise ValueError(f"nltk_tree: expected Tree(TAG, [word]), found {part!r} without a tag")
+        if start >= 0:
+            labels.append(str(part.label()))
+            spans.append((start, len(words)))
+        elif len(part) == 1 and isinstance(part[0], str):
+            words.append(decode_word(part[0]))
+            tags.append(str(part.label()))
+        else:
+            waiting.append((part, len(words)))
+            waiting += [(child, -1) for child in reversed(part)]
+    if not labels:
+        labels, spans = list(tags), [(0, 1)]
+    elif not labels[-1]:
+        labels[-1] = "ROOT"
+    return Tree(words, tags, labels, spans)
+
+
+def _nltk_tree_class() -> Any:
+    """The class ``nltk.Tree``."""
+    try:
+        from nltk.tree import Tree as NltkTree
+    except ImportError as error:
+        raise ImportError("nltk is not installed; install it with: pip install treeformer[nltk]") from error
+    return NltkTree

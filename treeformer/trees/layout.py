@@ -1,0 +1,68 @@
+"""Trees as brackets: on one line, and over several."""
+
+from .escapes import encode_word
+from .tree import Tree
+
+_DEEPEST_INDENT = 60
+
+
+def one_line(tree: Tree) -> str:
+    """The brackets of ``tree`` on one line, words escaped."""
+    openers = [""] * len(tree.words)
+    closers = [0] * len(tree.words)
+    nodes_at = nodes_by_first_leaf(tree)
+    for leaf, nodes in enumerate(nodes_at):
+        openers[leaf] = "".join([f"({tree.labels[node]} " for node in nodes])
+    for _, end in tree.spans:
+        closers[end - 1] += 1
+    leaves = zip(openers, tree.tags, map(encode_word, tree.words), closers, strict=True)
+    return " ".join([f"{opener}({tag} {word}){')' * count}" for opener, tag, word, count in leaves])
+
+
+def several_lines(tree: Tree, width: int) -> str:
+    """The brackets of ``tree``, a line for each part of a constituent longer than ``width`` columns.
+
+    Lines are indented by two columns a level, at most by 60.
+    """
+    words = [encode_word(word) for word in tree.words]
+    flat = _fitting_nodes(tree, words, width)
+    closers = [0] * len(words)
+    for _, end in tree.spans:
+        closers[end - 1] += 1
+    pieces: list[str] = []
+    for leaf, nodes in enumerate(nodes_by_first_leaf(tree)):
+        for node in nodes:
+            pieces += (_break_before(tree.parents[node], tree.depths[node], flat), "(", tree.labels[node])
+        pieces.append(_break_before(tree.leaf_parents[leaf], tree.leaf_depths[leaf], flat))
+        pieces.append(f"({tree.tags[leaf]} {words[leaf]}){')' * closers[leaf]}")
+    return "".join(pieces)
+
+
+def nodes_by_first_leaf(tree: Tree) -> list[list[int]]:
+    """For each leaf the nodes whose span begins there, from the highest to the lowest."""
+    beginning: list[list[int]] = [[] for _ in tree.words]
+    for node in range(len(tree) - 1, -1, -1):
+        beginning[tree.spans[node][0]].append(node)
+    return beginning
+
+
+def _fitting_nodes(tree: Tree, words: list[str], width: int) -> list[bool]:
+    """For each node whether its indented brackets fit in ``width`` columns."""
+    lengths = [len(label) + 2 for label in tree.labels]
+    for leaf, parent in enumerate(tree.leaf_parents):
+        lengths[parent] += len(words[leaf]) + len(tree.tags[leaf]) + 4
+    for node, parent in enumerate(tree.parents[:-1]):
+        lengths[parent] += lengths[node] + 1
+    return [length + _indent(depth) <= width for length, depth in zip(lengths, tree.depths, strict=True)]
+
+
+def _break_before(parent: int, depth: int, flat: list[bool]) -> str:
+    """What stands between a parent's text and the next of its parts."""
+    if parent < 0:
+        return ""
+    return " " if flat[parent] else "\n" + " " * _indent(depth)
+
+
+def _indent(depth: int) -> int:
+    """Columns by which a part ``depth`` levels below the root is indented."""
+    return min(2 * depth, _DEEPEST_INDENT)

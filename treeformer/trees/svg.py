@@ -1,0 +1,237 @@
+"""Trees drawn as SVG, with colours, tooltips and weighted links (attention, for example)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import isfinite
+from typing import Literal
+
+from .placement import Placement, character_width, place
+from .tree import Tree
+
+End = tuple[Literal["node", "leaf"], int]
+Link = tuple[End, End, float]
+
+_FONT = "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', sans-serif"
+_STYLE = """
+text { font-family: FONT; text-anchor: middle; }
+.word { font-size: 16px; fill: #1b1f24; }
+.tag { font-size: 11px; fill: #6e7781; }
+.label { font-size: 13px; font-weight: 600; fill: #0b4a8f; }
+.edge { fill: none; stroke: #afb8c1; stroke-width: 1.3; }
+.link { fill: none; stroke: #d1480c; stroke-width: 2; stroke-linecap: round; }
+""".replace("FONT", _FONT)
+_WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 16.0, 11.0, 13.0
+_MARGIN = 14.0
+_GAP = 16.0
+_LEVEL_HEIGHT = 38.0
+_PILL_HEIGHT = 20.0
+_CORNER = 7.0
+_DEEPEST_ARC = 90.0
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """Where everything stands, in pixels."""
+
+    tree: Tree
+    placement: Placement
+
+    @property
+    def tag_height(self) -> float:
+        """Height of the middle of the tags."""
+        return _MARGIN + _PILL_HEIGHT / 2 + self.placement.levels[-1] * _LEVEL_HEIGHT
+
+    @property
+    def word_height(self) -> float:
+        """Height of the middle of the words."""
+        return self.tag_height + 20
+
+    def node(self, index: int) -> tuple[float, float]:
+        """The middle of a node's label."""
+        height = self.tag_height - self.placement.levels[index] * _LEVEL_HEIGHT
+        return _MARGIN + self.placement.node_centers[index], height
+
+    def leaf(self, index: int) -> tuple[float, float]:
+        """The middle of a leaf's word."""
+        return _MARGIN + self.placement.leaf_centers[index], self.word_height
+
+
+def to_svg(
+    tree: Tree,
+    *,
+    node_colors: Sequence[str | None] | None = None,
+    leaf_colors: Sequence[str | None] | None = None,
+    node_titles: Sequence[str | None] | None = None,
+    leaf_titles: Sequence[str | None] | None = None,
+    links: Sequence[Link] = (),
+) -> str:
+    """The tree as one standalone SVG document.
+
+    Colours (any CSS colour) lie behind labels and words, titles show when the pointer rests on them; both are
+    given by node in post-order and by leaf, ``None`` for none. A link ``(("node", 3), ("leaf", 0), 0.8)`` is
+    a curve between two parts whose opacity is its weight, from 0 to 1.
+    """
+    node_colors = _checked_list("node_colors", node_colors, len(tree))
+    node_titles = _checked_list("node_titles", node_titles, len(tree))
+    leaf_colors = _checked_list("leaf_colors", leaf_colors, len(tree.words))
+    leaf_titles = _checked_list("leaf_titles", leaf_titles, len(tree.words))
+    label_widths = [_text_width(label, _LABEL_SIZE) for label in tree.labels]
+    word_widths = [_text_width(word, _WORD_SIZE) for word in tree.words]
+    tag_widths = [_text_width(tag, _TAG_SIZE) for tag in tree.tags]
+    placement = place(tree, list(map(max, word_widths, tag_widths)), label_widths, _GAP)
+    picture = _Picture(tree, placement)
+    curves = [_link(picture, index, link) for index, link in enumerate(links)]
+    below = max([depth for _, depth in curves], default=0.0)
+    width = placement.width + 2 * _MARGIN
+    height = picture.word_height + _PILL_HEIGHT / 2 + _MARGIN + below
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
+        f' viewBox="0 0 {width:.1f} {height:.1f}" role="img" aria-label="{_safe(" ".join(tree.words))}">',
+        f"<style>{_STYLE}</style>",
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        *_edges(picture),
+        *(curve for curve, _ in curves),
+        *_nodes(picture, label_widths, node_colors, node_titles),
+        *_leaves(picture, word_widths, leaf_colors, leaf_titles),
+        "</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _edges(picture: _Picture) -> Iterator[str]:
+    """A line from every node to each of its children: down, across, down, with round corners."""
+    tree = picture.tree
+    for node, parent in enumerate(tree.parents[:-1]):
+        x, y = picture.node(node)
+        yield _edge(picture.node(parent), x, y - _PILL_HEIGHT / 2)
+    for leaf, parent in enumerate(tree.leaf_parents):
+        x, _ = picture.leaf(leaf)
+        yield _edge(picture.node(parent), x, picture.tag_height - 8)
+
+
+def _edge(parent: tuple[float, float], x: float, bottom: float) -> str:
+    """The line from a parent down to ``(x, bottom)``."""
+    left, middle = parent
+    top = middle + _PILL_HEIGHT / 2 - 1
+    joint = top + 8
+    corner = min(_CORNER, abs(x - left))
+    turn = corner if x > left else -corner
+    return (
+        f'<path class="edge" d="M{left:.1f} {top:.1f}V{joint:.1f}H{x - turn:.1f}'
+        f'Q{x:.1f} {joint:.1f} {x:.1f} {joint + corner:.1f}V{bottom:.1f}"/>'
+    )
+
+
+def _nodes(
+    picture: _Picture,
+    widths: Sequence[float],
+    colors: Sequence[str | None],
+    titles: Sequence[str | None],
+) -> Iterator[str]:
+    """The labels of the nodes."""
+    for node, label in enumerate(picture.tree.labels):
+        x, y = picture.node(node)
+        text = f'<text class="label" x="{x:.1f}" y="{y + 4.6:.1f}">{_safe(label)}</text>'
+        yield _part(_pill(x, y, widths[node], colors[node]) + text, titles[node])
+
+
+def _leaves(
+    picture: _Picture,
+    widths: Sequence[float],
+    colors: Sequence[str | None],
+    titles: Sequence[str | None],
+) -> Iterator[str]:
+    """The tags and words of the leaves."""
+    for leaf, (word, tag) in enumerate(zip(picture.tree.words, picture.tree.tags, strict=True)):
+        x, y = picture.leaf(leaf)
+        text = (
+            f'<text class="tag" x="{x:.1f}" y="{picture.tag_height + 4:.1f}">{_safe(tag)}</text>'
+            f'<text class="word" x="{x:.1f}" y="{y + 5.5:.1f}">{_safe(word)}</text>'
+        )
+        yield _part(_pill(x, y, widths[leaf], colors[leaf]) + text, titles[leaf])
+
+
+def _part(content: str, title: str | None) -> str:
+    """A group that shows ``title`` when the pointer rests on it."""
+    return f"<g>{content}</g>" if title is None else f"<g><title>{_safe(title)}</title>{content}</g>"
+
+
+def _pill(x: float, y: float, width: float, color: str | None) -> str:
+    """A coloured ground for a text of that width around ``(x, y)``; nothing without a colour."""
+    if color is None:
+        return ""
+    left, top, wide = x - width / 2 - 5, y - _PILL_HEIGHT / 2, width + 10
+    return (
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{_PILL_HEIGHT:.0f}" rx="6"'
+        f' fill="{_safe(color)}"/>'
+    )
+
+
+def _link(picture: _Picture, index: int, link: Link) -> tuple[str, float]:
+    """The curve of a link, and how far it reaches below the words.
+
+    Two leaves are joined by an arc below the words, everything else by a curve that leaves and arrives
+    sideways.
+    """
+    source, target, weight = link
+    if not (isfinite(weight) and 0 <= weight <= 1):
+        raise ValueError(f"links[{index}]: expected a weight from 0 to 1, got {weight!r}")
+    (x, y), (to_x, to_y) = (_end(picture, index, end) for end in (source, target))
+    if source[0] == target[0] == "leaf":
+        depth = min(_DEEPEST_ARC, 18 + abs(to_x - x) / 6)
+        edge = y + _PILL_HEIGHT / 2
+        low = edge + depth
+        path = f"M{x:.1f} {edge:.1f}C{x:.1f} {low:.1f} {to_x:.1f} {low:.1f} {to_x:.1f} {edge:.1f}"
+    else:
+        depth = 0.0
+        bend = (to_x - x) / 2 or 24
+        path = (
+            f"M{x:.1f} {y:.1f}C{x + bend:.1f} {y:.1f} {to_x:.1f} {(y + to_y) / 2:.1f} {to_x:.1f} {to_y:.1f}"
+        )
+    return f'<path class="link" d="{path}" stroke-opacity="{weight:.3f}"/>', 0.75 * depth
+
+
+def _end(picture: _Picture, index: int, end: End) -> tuple[float, float]:
+    """The place of one end of a link."""
+    kind, number = end
+    sizes = {"node": len(picture.tree), "leaf": len(picture.tree.words)}
+    if kind not in sizes or not 0 <= number < sizes[kind]:
+        raise ValueError(
+            f"links[{index}]: expected ('node', i) with i below {sizes['node']} or ('leaf', j) with j below"
+            f" {sizes['leaf']}, got {end!r}"
+        )
+    return picture.node(number) if kind == "node" else picture.leaf(number)
+
+
+def _checked_list(name: str, values: Sequence[str | None] | None, size: int) -> Sequence[str | None]:
+    """``values``, or as many ``None``; ``ValueError`` if there are too few or too many."""
+    if values is None:
+        return [None] * size
+    if len(values) != size:
+        raise ValueError(f"{name}: expected {size} values, got {len(values)}")
+    return values
+
+
+def _text_width(text: str, size: float) -> float:
+    """About the width of ``text`` in pixels, rather too wide than too narrow."""
+    return size * sum(map(_advance, text))
+
+
+def _advance(character: str) -> float:
+    """About the width of a character, in parts of the font size."""
+    columns = character_width(character)
+    if columns != 1:
+        return 0.5 * columns + 0.05
+    if character in "iljtfrI.,:;'`|!()[]/-":
+        return 0.37
+    if character in "mwMW@%" or ord(character) > 0x24F:
+        return 0.95
+    return 0.74 if character.isupper() or character in "&$+=<>#~" else 0.59
+
+
+def _safe(text: str) -> str:
+    """``text`` inside XML: escaped, and without characters that XML cannot hold."""
+    return escape(_NOT_XML.sub("\ufffd", text))
