@@ -24,9 +24,10 @@ text { font-family: FONT; text-anchor: middle; }
 """.replace("FONT", _FONT)
 _WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 16.0, 11.0, 13.0
 _MARGIN = 14.0
-_GAP = 16.0
+_GAP = 18.0
 _LEVEL_HEIGHT = 38.0
 _PILL_HEIGHT = 20.0
+_REACH = _PILL_HEIGHT / 2
 _CORNER = 7.0
 _DEEPEST_ARC = 90.0
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -38,11 +39,13 @@ class _Picture:
 
     tree: Tree
     placement: Placement
+    label_widths: list[float]
+    word_widths: list[float]
 
     @property
     def tag_height(self) -> float:
         """Height of the middle of the tags."""
-        return _MARGIN + _PILL_HEIGHT / 2 + self.placement.levels[-1] * _LEVEL_HEIGHT
+        return _MARGIN + _REACH + self.placement.levels[-1] * _LEVEL_HEIGHT
 
     @property
     def word_height(self) -> float:
@@ -82,11 +85,11 @@ def to_svg(
     word_widths = [_text_width(word, _WORD_SIZE) for word in tree.words]
     tag_widths = [_text_width(tag, _TAG_SIZE) for tag in tree.tags]
     placement = place(tree, list(map(max, word_widths, tag_widths)), label_widths, _GAP)
-    picture = _Picture(tree, placement)
+    picture = _Picture(tree, placement, label_widths, word_widths)
     curves = [_link(picture, index, link) for index, link in enumerate(links)]
     below = max([depth for _, depth in curves], default=0.0)
     width = placement.width + 2 * _MARGIN
-    height = picture.word_height + _PILL_HEIGHT / 2 + _MARGIN + below
+    height = picture.word_height + _REACH + _MARGIN + below
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
         f' viewBox="0 0 {width:.1f} {height:.1f}" role="img" aria-label="{_safe(" ".join(tree.words))}">',
@@ -94,56 +97,51 @@ def to_svg(
         '<rect width="100%" height="100%" fill="#ffffff"/>',
         *_edges(picture),
         *(curve for curve, _ in curves),
-        *_nodes(picture, label_widths, node_colors, node_titles),
-        *_leaves(picture, word_widths, leaf_colors, leaf_titles),
+        *_nodes(picture, node_colors, node_titles),
+        *_leaves(picture, leaf_colors, leaf_titles),
         "</svg>\n",
     ]
     return "\n".join(parts)
 
 
 def _edges(picture: _Picture) -> Iterator[str]:
-    """A line from every node to each of its children: down, across, down, with round corners."""
+    """A line from every node to each of its children: down, across, down."""
     tree = picture.tree
-    for node, parent in enumerate(tree.parents[:-1]):
-        x, y = picture.node(node)
-        yield _edge(picture.node(parent), x, y - _PILL_HEIGHT / 2)
-    for leaf, parent in enumerate(tree.leaf_parents):
-        x, _ = picture.leaf(leaf)
-        yield _edge(picture.node(parent), x, picture.tag_height - 8)
+    children = [
+        (parent, span, picture.node(node)[0], picture.node(node)[1] - _REACH)
+        for node, (parent, span) in enumerate(zip(tree.parents, tree.spans, strict=True))
+        if parent >= 0
+    ]
+    children += [
+        (parent, (leaf, leaf + 1), picture.leaf(leaf)[0], picture.tag_height - 8)
+        for leaf, parent in enumerate(tree.leaf_parents)
+    ]
+    for parent, (start, end), x, bottom in children:
+        is_outer = tree.spans[parent][0] == start or tree.spans[parent][1] == end
+        yield _edge(picture.node(parent), x, bottom, _CORNER if is_outer else 0.0)
 
 
-def _edge(parent: tuple[float, float], x: float, bottom: float) -> str:
-    """The line from a parent down to ``(x, bottom)``."""
+def _edge(parent: tuple[float, float], x: float, bottom: float, corner: float) -> str:
+    """The line from a parent down to ``(x, bottom)``, with its second corner rounded."""
     left, middle = parent
-    top = middle + _PILL_HEIGHT / 2 - 1
-    joint = top + 8
-    corner = min(_CORNER, abs(x - left))
+    joint = middle + _REACH + 7
+    corner = min(corner, abs(x - left))
     turn = corner if x > left else -corner
     return (
-        f'<path class="edge" d="M{left:.1f} {top:.1f}V{joint:.1f}H{x - turn:.1f}'
+        f'<path class="edge" d="M{left:.1f} {middle + _REACH - 1:.1f}V{joint:.1f}H{x - turn:.1f}'
         f'Q{x:.1f} {joint:.1f} {x:.1f} {joint + corner:.1f}V{bottom:.1f}"/>'
     )
 
 
-def _nodes(
-    picture: _Picture,
-    widths: Sequence[float],
-    colors: Sequence[str | None],
-    titles: Sequence[str | None],
-) -> Iterator[str]:
+def _nodes(picture: _Picture, colors: Sequence[str | None], titles: Sequence[str | None]) -> Iterator[str]:
     """The labels of the nodes."""
     for node, label in enumerate(picture.tree.labels):
         x, y = picture.node(node)
         text = f'<text class="label" x="{x:.1f}" y="{y + 4.6:.1f}">{_safe(label)}</text>'
-        yield _part(_pill(x, y, widths[node], colors[node]) + text, titles[node])
+        yield _part(_ground(x, y, picture.label_widths[node], colors[node]) + text, titles[node])
 
 
-def _leaves(
-    picture: _Picture,
-    widths: Sequence[float],
-    colors: Sequence[str | None],
-    titles: Sequence[str | None],
-) -> Iterator[str]:
+def _leaves(picture: _Picture, colors: Sequence[str | None], titles: Sequence[str | None]) -> Iterator[str]:
     """The tags and words of the leaves."""
     for leaf, (word, tag) in enumerate(zip(picture.tree.words, picture.tree.tags, strict=True)):
         x, y = picture.leaf(leaf)
@@ -151,7 +149,7 @@ def _leaves(
             f'<text class="tag" x="{x:.1f}" y="{picture.tag_height + 4:.1f}">{_safe(tag)}</text>'
             f'<text class="word" x="{x:.1f}" y="{y + 5.5:.1f}">{_safe(word)}</text>'
         )
-        yield _part(_pill(x, y, widths[leaf], colors[leaf]) + text, titles[leaf])
+        yield _part(_ground(x, y, picture.word_widths[leaf], colors[leaf]) + text, titles[leaf])
 
 
 def _part(content: str, title: str | None) -> str:
@@ -159,43 +157,57 @@ def _part(content: str, title: str | None) -> str:
     return f"<g>{content}</g>" if title is None else f"<g><title>{_safe(title)}</title>{content}</g>"
 
 
-def _pill(x: float, y: float, width: float, color: str | None) -> str:
-    """A coloured ground for a text of that width around ``(x, y)``; nothing without a colour."""
-    if color is None:
-        return ""
-    left, top, wide = x - width / 2 - 5, y - _PILL_HEIGHT / 2, width + 10
+def _ground(x: float, y: float, width: float, color: str | None) -> str:
+    """A coloured ground for a text; nothing without a colour."""
+    return "" if color is None else _pill(x, y, width, f'fill="{_safe(color)}"')
+
+
+def _pill(x: float, y: float, width: float, attributes: str) -> str:
+    """A rectangle with round corners around a text of that width at ``(x, y)``."""
     return (
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{_PILL_HEIGHT:.0f}" rx="6"'
-        f' fill="{_safe(color)}"/>'
+        f'<rect x="{x - width / 2 - 5:.1f}" y="{y - _REACH:.1f}" width="{width + 10:.1f}"'
+        f' height="{_PILL_HEIGHT:.0f}" rx="6" {attributes}/>'
     )
 
 
 def _link(picture: _Picture, index: int, link: Link) -> tuple[str, float]:
     """The curve of a link, and how far it reaches below the words.
 
-    Two leaves are joined by an arc below the words, everything else by a curve that leaves and arrives
-    sideways.
+    Two leaves are joined by an arc below the words, two nodes of one level by an arc above them, other ends
+    by a curve from the bottom of the higher to the top of the lower. A part is linked to itself by a ring.
     """
     source, target, weight = link
     if not (isfinite(weight) and 0 <= weight <= 1):
         raise ValueError(f"links[{index}]: expected a weight from 0 to 1, got {weight!r}")
-    (x, y), (to_x, to_y) = (_end(picture, index, end) for end in (source, target))
+    (x, y, width), (to_x, to_y, _) = (_end(picture, index, end) for end in (source, target))
+    look = f'class="link" stroke-opacity="{weight:.3f}"'
+    if source == target:
+        return _pill(x, y, width, look), 0.0
     if source[0] == target[0] == "leaf":
         depth = min(_DEEPEST_ARC, 18 + abs(to_x - x) / 6)
-        edge = y + _PILL_HEIGHT / 2
-        low = edge + depth
-        path = f"M{x:.1f} {edge:.1f}C{x:.1f} {low:.1f} {to_x:.1f} {low:.1f} {to_x:.1f} {edge:.1f}"
-    else:
-        depth = 0.0
-        bend = (to_x - x) / 2 or 24
-        path = (
-            f"M{x:.1f} {y:.1f}C{x + bend:.1f} {y:.1f} {to_x:.1f} {(y + to_y) / 2:.1f} {to_x:.1f} {to_y:.1f}"
-        )
-    return f'<path class="link" d="{path}" stroke-opacity="{weight:.3f}"/>', 0.75 * depth
+        return _curve((x, y + _REACH), (to_x, to_y + _REACH), depth, depth, look), 0.75 * depth
+    if y == to_y:
+        return _curve((x, y - _REACH), (to_x, to_y - _REACH), -_LEVEL_HEIGHT, -_LEVEL_HEIGHT, look), 0.0
+    if y > to_y:
+        (x, y), (to_x, to_y), (source, target) = (to_x, to_y), (x, y), (target, source)
+    top = y + _REACH
+    bottom = to_y - _REACH if target[0] == "node" else picture.tag_height - 8
+    return _curve((x, top), (to_x, bottom), (bottom - top) / 2, (top - bottom) / 2, look), 0.0
 
 
-def _end(picture: _Picture, index: int, end: End) -> tuple[float, float]:
-    """The place of one end of a link."""
+def _curve(
+    start: tuple[float, float], end: tuple[float, float], leaving: float, arriving: float, attributes: str
+) -> str:
+    """A curve vertical at both ends, pulled down by ``leaving`` and ``arriving`` pixels there."""
+    (x, y), (to_x, to_y) = start, end
+    return (
+        f'<path d="M{x:.1f} {y:.1f}C{x:.1f} {y + leaving:.1f} {to_x:.1f} {to_y + arriving:.1f}'
+        f' {to_x:.1f} {to_y:.1f}" {attributes}/>'
+    )
+
+
+def _end(picture: _Picture, index: int, end: End) -> tuple[float, float, float]:
+    """The middle and the width of one end of a link."""
     kind, number = end
     sizes = {"node": len(picture.tree), "leaf": len(picture.tree.words)}
     if kind not in sizes or not 0 <= number < sizes[kind]:
@@ -203,7 +215,9 @@ def _end(picture: _Picture, index: int, end: End) -> tuple[float, float]:
             f"links[{index}]: expected ('node', i) with i below {sizes['node']} or ('leaf', j) with j below"
             f" {sizes['leaf']}, got {end!r}"
         )
-    return picture.node(number) if kind == "node" else picture.leaf(number)
+    if kind == "node":
+        return *picture.node(number), picture.label_widths[number]
+    return *picture.leaf(number), picture.word_widths[number]
 
 
 def _checked_list(name: str, values: Sequence[str | None] | None, size: int) -> Sequence[str | None]:

@@ -1,0 +1,135 @@
+"""A slow, literal reader of brackets: recursive descent into nested tuples, and the transforms by recursion.
+
+A nested tree is ``(tag, word)`` for a preterminal and ``(label, [children])`` for a node.
+"""
+
+import re
+from typing import Any
+
+from treeformer.trees import Tree
+
+Nested = tuple[str, Any]
+
+
+class OracleError(Exception):
+    """What is wrong with a text, in the words that the library's message must hold."""
+
+
+class Oracle:
+    """Reads the trees of one text."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = [token for token in re.split(r"([()])|[ \t\n]+", text) if token]
+        self.place = 0
+
+    def peek(self) -> str:
+        """The next token, empty at the end."""
+        return self.tokens[self.place] if self.place < len(self.tokens) else ""
+
+    def take(self) -> str:
+        """The next token, which is then behind us."""
+        token = self.peek()
+        self.place += 1
+        return token
+
+    def trees(self) -> list[Nested]:
+        """All trees of the text."""
+        found = []
+        while self.peek():
+            if self.peek() == ")":
+                raise OracleError("closes no bracket")
+            if self.peek() != "(":
+                raise OracleError("text after the tree" if found else "text before the tree")
+            found.append(self.tree(outermost=True))
+        return found
+
+    def tree(self, outermost: bool) -> Nested:
+        """The tree that begins here."""
+        self.take()
+        label = "ROOT"
+        if self.peek() not in ("(", ")", ""):
+            label = self.take()
+        elif self.peek() == ")":
+            raise OracleError("empty brackets")
+        elif self.peek() == "(" and not outermost:
+            raise OracleError("expected a label")
+        children: list[Nested] = []
+        word = ""
+        while self.peek() != ")":
+            if self.peek() == "":
+                raise OracleError("is not closed")
+            if self.peek() == "(":
+                if word:
+                    raise OracleError("without a tag")
+                children.append(self.tree(outermost=False))
+            elif children:
+                raise OracleError("without a tag")
+            elif word:
+                raise OracleError("second word")
+            else:
+                word = self.take()
+        self.take()
+        if not word and not children:
+            raise OracleError("expected a word or a constituent")
+        return (label, word or children)
+
+
+def stripped(nested: Nested) -> Nested | None:
+    """The tree without function tags, indices and traces; nothing if nothing is left."""
+    label, content = nested
+    bare = label if label[0] == "-" else label[0] + re.split("[-=]", label[1:])[0]
+    if isinstance(content, str):
+        return None if label == "-NONE-" else (bare, content)
+    children = [child for child in map(stripped, content) if child]
+    return (bare, children) if children else None
+
+
+def collapsed(nested: Nested) -> Nested:
+    """The tree without unary chains."""
+    label, content = nested
+    if label == "DOC" and not isinstance(content, str):
+        return (label, [child if isinstance(child[1], str) else _sentence(child) for child in content])
+    return _sentence(nested)
+
+
+def _sentence(nested: Nested) -> Nested:
+    """One sentence without unary chains; a single word keeps the lowest label above it."""
+    lowest = _lowest(nested)
+    if not isinstance(lowest[1], str) or isinstance(nested[1], str):
+        return lowest
+    while not isinstance(nested[1][0][1], str):
+        nested = nested[1][0]
+    return nested
+
+
+def _lowest(nested: Nested) -> Nested:
+    """The lowest node of the chain that begins here, its children treated alike."""
+    label, content = nested
+    if isinstance(content, str):
+        return nested
+    if len(content) == 1:
+        return _lowest(content[0])
+    return (label, [_lowest(child) for child in content])
+
+
+def to_tree(nested: Nested) -> Tree:
+    """The library's tree; words are taken as they stand."""
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    spans: list[tuple[int, int]] = []
+
+    def visit(part: Nested) -> None:
+        label, content = part
+        start = len(words)
+        if isinstance(content, str):
+            words.append(content)
+            tags.append(label)
+            return
+        for child in content:
+            visit(child)
+        labels.append(label)
+        spans.append((start, len(words)))
+
+    visit(nested if not isinstance(nested[1], str) else (nested[0], [nested]))
+    return Tree(words, tags, labels, spans)

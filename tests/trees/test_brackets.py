@@ -1,0 +1,190 @@
+"""Reading brackets: the fast reader agrees with a slow literal one, and errors say where and why."""
+
+import io
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.trees import oracle
+from tests.trees.strategies import broken_texts, damaged_texts, trees
+from treeformer.trees import Tree, TreeFormatError, collapse, read_tree_lines, read_trees, strip, write_trees
+from treeformer.trees.escapes import decode_word
+
+
+def read(text: str, **options: object) -> list[Tree]:
+    """The trees of ``text`` read as a stream."""
+    return list(read_trees(io.StringIO(text, newline="\n"), **options))  # type: ignore[arg-type]
+
+
+def expected(text: str, *, unary: str, strip: bool) -> list[Tree]:
+    """The trees of ``text`` by the oracle."""
+    found = oracle.Oracle(text).trees()
+    if strip:
+        bare = [oracle.stripped(tree) for tree in found]
+        if None in bare:
+            raise oracle.OracleError("traces only")
+        found = [tree for tree in bare if tree]
+    if unary == "collapse":
+        found = [oracle.collapsed(tree) for tree in found]
+    made = [oracle.to_tree(tree) for tree in found]
+    return [Tree(tuple(map(decode_word, t.words)), t.tags, t.labels, t.spans) for t in made]
+
+
+@given(
+    trees() | trees(max_leaves=2),
+    st.sampled_from(["collapse", "keep"]),
+    st.booleans(),
+    st.sampled_from([1, 30, 1000]),
+)
+def test_the_reader_agrees_with_the_oracle(tree: Tree, unary: str, bare: bool, width: int) -> None:
+    text = f"{tree}\n{tree.pretty(width)} (NN dogs)"
+    try:
+        wanted = expected(text, unary=unary, strip=bare)
+    except oracle.OracleError as error:
+        with pytest.raises(TreeFormatError, match=str(error)):
+            read(text, unary=unary, strip=bare)
+    else:
+        assert read(text, unary=unary, strip=bare) == wanted
+
+
+@given(broken_texts() | damaged_texts(), st.booleans())
+def test_the_reader_refuses_what_the_oracle_refuses_and_for_the_same_reason(text: str, bare: bool) -> None:
+    try:
+        wanted = expected(text, unary="collapse", strip=bare)
+    except oracle.OracleError as error:
+        with pytest.raises(TreeFormatError, match=str(error)):
+            read(text, strip=bare)
+    else:
+        assert read(text, strip=bare) == wanted
+
+
+@given(st.lists(trees(max_leaves=5), max_size=4))
+def test_reading_with_options_is_reading_all_and_transforming(sample: list[Tree]) -> None:
+    words = [tree for tree in sample if set(tree.tags) != {"-NONE-"}]
+    text = " ".join(map(str, words))
+    assert read(text, unary="keep", strip=False) == words
+    assert read(text, unary="keep") == list(map(strip, words))
+    assert read(text, strip=False) == list(map(collapse, words))
+    assert read(text) == [collapse(strip(tree)) for tree in words]
+
+
+@given(st.lists(st.lists(trees(max_leaves=3), max_size=3), max_size=4))
+def test_lines_keep_their_trees(lines: list[list[Tree]]) -> None:
+    stream = io.StringIO("".join(" ".join(map(str, line)) + "\n" for line in lines), newline="\n")
+    assert list(read_tree_lines(stream, unary="keep", strip=False)) == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "brackets"),
+    [
+        ("( (S (NP-SBJ (NNS dogs)) (VP (VBP bark))) )", "(ROOT (S (NP (NNS dogs)) (VP (VBP bark))))"),
+        ("((S(NNS dogs)(VBP bark)))", "(ROOT (S (NNS dogs) (VBP bark)))"),
+        ("(ROOT\n  (NP\r\n\t(DT a)   (NN dog) )\n)\n", "(ROOT (NP (DT a) (NN dog)))"),
+        ("(3 (2 It) (4 (2 8\u00a01\\/2) (3 works)))", "(3 (2 It) (4 (2 8\u00a01\\/2) (3 works)))"),
+        ("(NN dogs)", "(NN (NN dogs))"),
+        ("( (NN dogs))", "(ROOT (NN dogs))"),
+        ("( S (NN dogs) (-LRB- -LRB-))", "(S (NN dogs) (-LRB- -LRB-))"),
+    ],
+)
+def test_styles_of_brackets(text: str, brackets: str) -> None:
+    assert str(Tree.from_brackets(text, unary="keep")) == brackets
+    assert list(map(str, read(text, unary="keep"))) == [brackets]
+
+
+def test_no_break_spaces_belong_to_words_and_brackets_are_unescaped() -> None:
+    tree = Tree.from_brackets("(X (2 8\u00a01\\/2) (-LRB- -LRB-) (NN a-RRB-) (NN \u2028\x0b\x85))")
+    assert tree.words == ("8\u00a01\\/2", "(", "a)", "\u2028\x0b\x85")
+    assert tree.tags == ("2", "-LRB-", "NN", "NN")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "problem"),
+    [
+        ("(S (NN dogs)", 1, 1, "expected 1 more ')'"),
+        ("(S (NN a))\n\n (S (NP (NN b))", 3, 2, "expected 1 more ')'"),
+        ("(S (NN dogs)))", 1, 14, "closes no bracket"),
+        ("(S (NN a))\n(S (NN b)) )\n(S (NN c))", 2, 12, "closes no bracket"),
+        ("(S (NN dogs) ())", 1, 14, "found empty brackets"),
+        ("()", 1, 1, "found empty brackets"),
+        ("(S (NP) (NN a))", 1, 7, "expected a word or a constituent after 'NP'"),
+        ("(dogs)", 1, 6, "expected a word or a constituent after 'dogs'"),
+        ("(S dogs (VP (VB a)))", 1, 4, "the word 'dogs' without a tag"),
+        ("(S (DT the)\n   cat)", 2, 4, "the word 'cat' without a tag"),
+        ("(NN dogs cats)", 1, 10, "a second word 'cats'"),
+        ("(S (NN a)) dogs", 1, 12, "text after the tree: 'dogs'"),
+        ("dogs (S (NN a))", 1, 1, "text before the tree: 'dogs'"),
+        ("(S ((NN a)) (NN b))", 1, 4, "expected a label after '('"),
+        ("( ((NN a)))", 1, 3, "expected a label after '('"),
+        ("(S (NN a\rb))", 1, 9, "carriage return"),
+        ("(S (NN a))\n( (S (-NONE- *)) )", 2, 1, "traces only"),
+    ],
+)
+def test_errors_name_file_line_column_and_what_was_expected(
+    text: str, line: int, column: int, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.mrg"
+    path.write_bytes(text.encode())
+    with pytest.raises(TreeFormatError) as caught:
+        list(read_trees(path))
+    error = caught.value
+    assert (error.file, error.line, error.column) == (str(path), line, column)
+    assert problem in error.problem
+    assert str(error) == f"{path}:{line}:{column}: {error.problem}"
+    assert isinstance(error, ValueError)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.line, again.column) == (str(error), line, column)
+
+
+def test_a_text_of_another_number_of_trees_is_not_one_tree() -> None:
+    with pytest.raises(TreeFormatError, match="<text>:2:2: expected one tree, found a second"):
+        Tree.from_brackets("(S (NN a))\n (S (NN b))")
+    with pytest.raises(TreeFormatError, match="<text>:1:3: expected a tree"):
+        Tree.from_brackets("  ")
+
+
+def test_a_tree_must_end_on_its_line_where_lines_count() -> None:
+    with pytest.raises(TreeFormatError, match="<stream>:2:1: expected 1 more"):
+        list(read_tree_lines(io.StringIO("(S (NN a))\n(S (NN b)\n)\n")))
+
+
+@pytest.mark.parametrize("function", [read_trees, read_tree_lines])
+def test_an_unknown_way_to_treat_chains_is_refused_at_once(function: object) -> None:
+    with pytest.raises(ValueError, match="unary = 'drop': expected 'collapse' or 'keep'"):
+        function(io.StringIO(""), unary="drop")  # type: ignore[operator]
+    with pytest.raises(ValueError, match="unary = 'drop'"):
+        Tree.from_brackets("(S (NN a))", unary="drop")  # type: ignore[arg-type]
+
+
+def test_reading_takes_no_more_lines_than_it_needs() -> None:
+    def lines() -> object:
+        yield "(S (NN a))\n"
+        raise AssertionError("read too far")
+
+    assert next(read_trees(lines())).words == ("a",)  # type: ignore[arg-type]
+
+
+@given(st.lists(trees(max_leaves=4), max_size=4))
+def test_written_trees_read_back(sample: list[Tree]) -> None:
+    stream = io.StringIO(newline="\n")
+    write_trees(sample, stream)
+    assert read(stream.getvalue(), unary="keep", strip=False) == sample
+    assert stream.getvalue().count("\n") == len(sample)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    tree = Tree.from_brackets("(S (NN é))")
+
+    def failing() -> object:
+        yield tree
+        raise RuntimeError("parser stopped")
+
+    path = tmp_path / "trees.mrg"
+    with pytest.raises(RuntimeError):
+        write_trees(failing(), path)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+    write_trees([tree, tree], path)
+    assert list(read_trees(path)) == [tree, tree]
+    assert list(tmp_path.iterdir()) == [path]
