@@ -3,7 +3,7 @@
     python benchmarks/reading.py [FILE]
 
 FILE holds trees in brackets, one or more a line, and may be compressed. Without it a corpus is generated
-whose trees are about as large as parsed captions. Reading means: from text in memory to trees that are let go.
+whose trees are about as large as parsed captions. Reading goes from text in memory to trees in memory.
 """
 
 import argparse
@@ -31,10 +31,8 @@ def main() -> None:
     texts = map(str, source) if source else generated_texts()
     sentences = list(islice(texts, arguments.sentences))
     lines = "\n".join(sentences)
-    words = sum(len(tree.words) for tree in read_trees(StringIO(lines)))
-    print(
-        f"Python {platform.python_version()}; {len(sentences):,} sentences of {words / len(sentences):.1f} words"
-    )
+    words = sum(len(tree.words) for tree in read_trees(StringIO(lines))) / len(sentences)
+    print(f"Python {platform.python_version()}; {len(sentences):,} sentences of {words:.1f} words")
 
     def measure(name: str, read: Callable[[], Iterable[object]]) -> float:
         speed = max(len(sentences) / seconds(read) for _ in range(arguments.repeats))

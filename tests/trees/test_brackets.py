@@ -150,6 +150,17 @@ def test_a_tree_must_end_on_its_line_where_lines_count() -> None:
         list(read_tree_lines(io.StringIO("(S (NN a))\n(S (NN b)\n)\n")))
 
 
+def test_errors_can_be_collected_and_the_rest_is_read() -> None:
+    text = "(S (NN a))\n(S (NUM 10 000))\n\n(S (NN b)) )\n((S (-NONE- *)))\n(S (NN c))\n(S (NN d)"
+    errors: list[TreeFormatError] = []
+    lines = list(read_tree_lines(io.StringIO(text), on_error=errors.append))
+    assert [[tree.words for tree in line] for line in lines] == [[("a",)], [], [], [], [], [("c",)], []]
+    assert [error.line for error in errors] == [2, 4, 5, 7]
+    errors.clear()
+    assert [tree.words for tree in read(text, on_error=errors.append)] == [("a",), ("c",)]
+    assert [error.line for error in errors] == [2, 4, 5, 7]
+
+
 @pytest.mark.parametrize("function", [read_trees, read_tree_lines])
 def test_an_unknown_way_to_treat_chains_is_refused_at_once(function: object) -> None:
     with pytest.raises(ValueError, match="unary = 'drop': expected 'collapse' or 'keep'"):

@@ -7,11 +7,13 @@ are not.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from .diagnosis import Source, explain, tree_position
+from .errors import TreeFormatError
 from .files import TextSource, numbered_lines, source_name
 from .labels import DOCUMENT, TRACE
 from .scanner import STRIPPED, VERBATIM, MalformedError, scan_collapsed, scan_kept
@@ -19,12 +21,26 @@ from .transforms import collapse
 from .transforms import strip as strip_tree
 from .tree import Tree, Unary
 
+OnError = Callable[[TreeFormatError], object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How to read: what to do with chains, with annotators' additions, and with text that is not trees."""
+
+    unary: Unary
+    strip: bool
+    on_error: OnError | None = None
+
+    def __post_init__(self) -> None:
+        if self.unary not in ("collapse", "keep"):
+            raise ValueError(f"unary = {self.unary!r}: expected 'collapse' or 'keep'")
+
 
 def parse_tree(text: str, *, unary: Unary = "collapse", strip: bool = True) -> Tree:
     """The one tree in ``text``; see :meth:`Tree.from_brackets`."""
-    _check_unary(unary)
     source = Source(text.replace("\r\n", "\n"), "<text>", 1)
-    trees = _parse(source, unary, strip)
+    trees = _parse(source, _Reading(unary, strip))
     if not trees:
         raise explain(source)
     if len(trees) > 1:
@@ -34,27 +50,36 @@ def parse_tree(text: str, *, unary: Unary = "collapse", strip: bool = True) -> T
     return trees[0]
 
 
-def read_trees(source: TextSource, *, unary: Unary = "collapse", strip: bool = True) -> Iterator[Tree]:
+def read_trees(
+    source: TextSource,
+    *,
+    unary: Unary = "collapse",
+    strip: bool = True,
+    on_error: OnError | None = None,
+) -> Iterator[Tree]:
     """The trees of a file or an open text stream, one after another, in the memory of the longest.
 
     A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is decompressed on the way. Function tags, indices and
     traces are stripped unless ``strip=False``, unary chains collapsed unless ``unary="keep"``.
-    ``TreeFormatError`` where the text is not trees.
+    ``TreeFormatError`` where the text is not trees; with ``on_error`` that is called with the error instead,
+    and the lines it concerns give no tree.
     """
-    _check_unary(unary)
-    return _read_trees(source, unary, strip)
+    return _read_trees(source, _Reading(unary, strip, on_error))
 
 
 def read_tree_lines(
-    source: TextSource, *, unary: Unary = "collapse", strip: bool = True
+    source: TextSource,
+    *,
+    unary: Unary = "collapse",
+    strip: bool = True,
+    on_error: OnError | None = None,
 ) -> Iterator[list[Tree]]:
     """For each line of a file or an open text stream the list of its trees, ``[]`` for an empty line.
 
     For corpora whose lines belong to the lines of another file. Options and errors as for :func:`read_trees`;
-    a tree must end on the line where it begins.
+    a tree must end on the line where it begins, and a line that ``on_error`` was called for gives ``[]``.
     """
-    _check_unary(unary)
-    return _read_tree_lines(source, unary, strip)
+    return _read_tree_lines(source, _Reading(unary, strip, on_error))
 
 
 def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
@@ -75,7 +100,7 @@ def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _read_trees(source: TextSource, unary: Unary, strip: bool) -> Iterator[Tree]:
+def _read_trees(source: TextSource, reading: _Reading) -> Iterator[Tree]:
     """The trees of ``source``: lines are gathered until their brackets balance, then scanned together."""
     file = source_name(source)
     gathered: list[str] = []
@@ -88,39 +113,47 @@ def _read_trees(source: TextSource, unary: Unary, strip: bool) -> Iterator[Tree]
             gathered.append(line)
             depth += line.count("(") - line.count(")")
             if depth <= 0:
-                yield from _parse(Source("".join(gathered), file, first_line), unary, strip)
+                yield from _parse(Source("".join(gathered), file, first_line), reading)
                 gathered.clear()
-    if gathered:
-        yield from _parse(Source("".join(gathered), file, first_line), unary, strip)
+                depth = 0
+    yield from _parse(Source("".join(gathered), file, first_line), reading)
 
 
-def _read_tree_lines(source: TextSource, unary: Unary, strip: bool) -> Iterator[list[Tree]]:
+def _read_tree_lines(source: TextSource, reading: _Reading) -> Iterator[list[Tree]]:
     """The trees of ``source`` by line."""
     file = source_name(source)
     with closing(numbered_lines(source)) as lines:
         for number, line in lines:
-            yield _parse(Source(line, file, number), unary, strip)
+            yield _parse(Source(line, file, number), reading)
 
 
-def _parse(source: Source, unary: Unary, strip: bool) -> list[Tree]:
-    """The trees of a text that should hold nothing else.
-
-    Traces and document roots take the long way: read all, then transform.
-    """
-    text = source.text
-    vocabulary = STRIPPED if strip else VERBATIM
-    if "\r" in text:
-        raise explain(source)
+def _parse(source: Source, reading: _Reading) -> list[Tree]:
+    """The trees of a text that should hold nothing else."""
     try:
-        if strip and TRACE in text:
-            trees = _stripped(source, scan_kept(text, VERBATIM))
-        elif unary == "keep" or DOCUMENT in text:
-            trees = scan_kept(text, vocabulary)
-        else:
-            return scan_collapsed(text, vocabulary)
+        return _scan(source, reading)
     except MalformedError:
-        raise explain(source) from None
-    return trees if unary == "keep" else [collapse(tree) for tree in trees]
+        error = explain(source)
+    except TreeFormatError as found:
+        error = found
+    if reading.on_error is None:
+        raise error from None
+    reading.on_error(error)
+    return []
+
+
+def _scan(source: Source, reading: _Reading) -> list[Tree]:
+    """The trees of a text, read and transformed; traces and document roots take the long way."""
+    text = source.text
+    vocabulary = STRIPPED if reading.strip else VERBATIM
+    if "\r" in text:
+        raise MalformedError
+    if reading.strip and TRACE in text:
+        trees = _stripped(source, scan_kept(text, VERBATIM))
+    elif reading.unary == "keep" or DOCUMENT in text:
+        trees = scan_kept(text, vocabulary)
+    else:
+        return scan_collapsed(text, vocabulary)
+    return trees if reading.unary == "keep" else [collapse(tree) for tree in trees]
 
 
 def _stripped(source: Source, trees: list[Tree]) -> list[Tree]:
@@ -132,9 +165,3 @@ def _stripped(source: Source, trees: list[Tree]) -> list[Tree]:
         except ValueError as error:
             raise source.error(str(error), tree_position(source.text, index)) from None
     return stripped
-
-
-def _check_unary(unary: str) -> None:
-    """Raise ``ValueError`` for a way to treat unary chains that does not exist."""
-    if unary not in ("collapse", "keep"):
-        raise ValueError(f"unary = {unary!r}: expected 'collapse' or 'keep'")

@@ -95,8 +95,7 @@ def scan_collapsed(text: str, vocabulary: Vocabulary) -> list[Tree]:
     """The trees of ``text`` with unary chains collapsed to their lowest label.
 
     A closing node is a link of a chain if it begins where the last node to close at this leaf began, and the
-    leaf itself counts as such a node. Trees with a root ``DOC`` need more care than this; see
-    ``transforms.collapse``.
+    leaf itself counts as such a node. A root ``DOC`` needs more care than this; see ``transforms.collapse``.
     """
     runs, tags, words, closings = _leaves(text, vocabulary)
     outer_runs, inner_runs = vocabulary.outer_runs, vocabulary.inner_runs
@@ -112,27 +111,23 @@ def scan_collapsed(text: str, vocabulary: Vocabulary) -> list[Tree]:
             opened = inner_runs[run] if open_labels else outer_runs[run]
             open_labels += opened
             open_starts += (leaf,) * len(opened)
-        count = closing.count(")") - 1
-        if count:
+        last = leaf
+        leaf += 1
+        if closing != ")":
+            count = closing.count(")") - 1
             if count > len(open_labels):
                 raise MalformedError
-            last = leaf
-            leaf += 1
-            closed = slice(None, -count - 1, -1)
-            for label, start in zip(open_labels[closed], open_starts[closed], strict=True):
+            for _ in range(count):
+                label = open_labels.pop()
+                start = open_starts.pop()
                 if start != last:
                     labels.append(label)
                     starts.append(start)
                     ends.append(leaf)
                     last = start
-            lowest = open_labels[-1]
-            del open_labels[-count:], open_starts[-count:]
-        else:
-            leaf += 1
-            lowest = ""
         if not open_labels:
             if leaf == 1:
-                labels, starts, ends = [lowest or tags[first]], [0], [1]
+                labels, starts, ends = [opened[-1] if run else tags[first]], [0], [1]
             leaves = slice(first, first + leaf)
             spans = tuple(zip(starts, ends, strict=True))
             trees.append(trusted_tree(tuple(words[leaves]), tuple(tags[leaves]), tuple(labels), spans))
@@ -145,28 +140,32 @@ def scan_collapsed(text: str, vocabulary: Vocabulary) -> list[Tree]:
 def scan_kept(text: str, vocabulary: Vocabulary) -> list[Tree]:
     """The trees of ``text``, every bracket above the preterminals a node."""
     runs, tags, words, closings = _leaves(text, vocabulary)
+    outer_runs, inner_runs = vocabulary.outer_runs, vocabulary.inner_runs
     trees: list[Tree] = []
-    open_nodes: list[tuple[str, int]] = []
+    open_labels: list[str] = []
+    open_starts: list[int] = []
     labels: list[str] = []
     spans: list[Span] = []
     first = leaf = 0
     for run, closing in zip(runs, closings, strict=True):
-        opened = (vocabulary.inner_runs if open_nodes else vocabulary.outer_runs)[run]
-        open_nodes += [(label, leaf) for label in opened]
+        if run:
+            opened = inner_runs[run] if open_labels else outer_runs[run]
+            open_labels += opened
+            open_starts += (leaf,) * len(opened)
         leaf += 1
-        count = closing.count(")") - 1
-        if count > len(open_nodes):
-            raise MalformedError
-        for label, start in reversed(open_nodes[len(open_nodes) - count :]):
-            labels.append(label)
-            spans.append((start, leaf))
-        del open_nodes[len(open_nodes) - count :]
-        if not open_nodes:
+        if closing != ")":
+            count = closing.count(")") - 1
+            if count > len(open_labels):
+                raise MalformedError
+            for _ in range(count):
+                labels.append(open_labels.pop())
+                spans.append((open_starts.pop(), leaf))
+        if not open_labels:
             if not labels:
                 labels, spans = [tags[first]], [(0, 1)]
             leaves = slice(first, first + leaf)
             trees.append(trusted_tree(tuple(words[leaves]), tuple(tags[leaves]), tuple(labels), tuple(spans)))
             first, leaf, labels, spans = leaves.stop, 0, [], []
-    if open_nodes:
+    if open_labels:
         raise MalformedError
     return trees
