@@ -158,6 +158,7 @@ def test_errors_can_be_collected_and_the_rest_is_read() -> None:
     assert [error.line for error in errors] == [2, 4, 5, 7]
     errors.clear()
     assert [tree.words for tree in read(text, on_error=errors.append)] == [("a",), ("c",)]
+    assert [tree.words for tree in read("(S (NN b)) )\n(S\n(NN e))", on_error=str)] == [("e",)]
     assert [error.line for error in errors] == [2, 4, 5, 7]
 
 

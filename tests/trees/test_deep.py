@@ -46,6 +46,7 @@ def test_deep_trees_are_read_and_written(tree: Tree) -> None:
     assert list(read_trees(stream, unary="keep")) == [tree, tree]
     assert Tree.from_brackets(str(tree)) == collapse(tree)
     assert Tree.from_brackets(tree.pretty(), unary="keep") == tree
+    assert len(tree.pretty()) < 150 * LEVELS
 
 
 def test_deep_trees_hash_compare_and_pickle(tree: Tree) -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.trees.strategies import plain_labels, trees
@@ -50,6 +50,9 @@ def test_lone_surrogates_do_not_break_the_document() -> None:
 
 
 @given(trees(max_leaves=12, node_labels=plain_labels() | st.sampled_from(["WHADVPWHADVP", "i"])))
+@example(
+    Tree.from_brackets("(S (LONGLABELLL (B bbbbbbbbbbbb) (A a)) (LONGLABELLL (A a) (B bbbbbbbbbbbb)))"),
+)
 def test_texts_of_one_row_do_not_meet(tree: Tree) -> None:
     svg = to_svg(tree, node_colors=["red"] * len(tree), leaf_colors=["red"] * len(tree.words))
     _, *boxes = parts(svg, "rect")

@@ -82,13 +82,12 @@ Leaves = tuple[list[str], list[str], list[str], list[str]]
 def _leaves(text: str, vocabulary: Vocabulary) -> Leaves:
     """By leaf of ``text``: the brackets opened before it, its tag, its word, the brackets closed after it."""
     parts = _LEAF.split(text)
-    tags = parts[2::5]
-    if "".join(parts[::5]).strip(" \t\n") or None in tags:
+    if "".join(parts[::5]).strip(" \t\n"):
         raise MalformedError
     words = parts[3::5]
     if "RB-" in text:
         words = [decode_word(word) for word in words]
-    return parts[1::5], list(map(vocabulary.labels.__getitem__, tags)), words, parts[4::5]
+    return parts[1::5], list(map(vocabulary.labels.__getitem__, parts[2::5])), words, parts[4::5]
 
 
 def scan_collapsed(text: str, vocabulary: Vocabulary) -> list[Tree]:
