@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -116,13 +117,13 @@ def _cached(cache: EncoderDecoderCache, keys_values: Callable[[], list[KeysValue
         for index, (keys, values) in enumerate(keys_values()):
             cache.cross_attention_cache.update(keys, values, index)
             cache.is_updated[index] = True
-    return [(layer.keys, layer.values) for layer in cache.cross_attention_cache.layers]
+    layers: list[Any] = cache.cross_attention_cache.layers
+    return [(layer.keys, layer.values) for layer in layers]
 
 
 def _remember(cache: EncoderDecoderCache) -> Callable[[int, Tensor, Tensor], KeysValues]:
     def remember(index: int, keys: Tensor, values: Tensor) -> KeysValues:
-        pair: KeysValues = cache.self_attention_cache.update(keys, values, index)
-        return pair
+        return cache.self_attention_cache.update(keys, values, index)
 
     return remember
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 from transformers import EncoderDecoderCache
-from transformers.modeling_outputs import ModelOutput
+from transformers.utils.generic import ModelOutput
 
 from treeformer.nn import AttentionRecord
 
@@ -23,7 +23,7 @@ class EncoderOutput(ModelOutput):
     leaf_weights: one ``[B, H or 1, n]`` a layer, the weights w of accumulation, with attentions.
     """
 
-    last_hidden_state: Tensor | None = None
+    last_hidden_state: Tensor = None  # type: ignore[assignment]  # outputs have no fields without default
     hidden_states: Layers | None = None
     attentions: Layers | None = None
     leaf_weights: Layers | None = None

@@ -29,17 +29,21 @@ class PreTrained(PreTrainedModel):
             nn.init.xavier_uniform_(module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
-        elif hasattr(module, "reset_parameters"):
-            module.reset_parameters()
+        elif callable(reset := getattr(module, "reset_parameters", None)):
+            reset()
 
     @classmethod
-    def from_pretrained(cls, folder: str | os.PathLike[str], *arguments: Any, **options: Any) -> Self:
+    def from_pretrained(  # type: ignore[override]
+        cls, folder: str | os.PathLike[str], *arguments: Any, **options: Any
+    ) -> Self:
         """The model saved in ``folder``. Only safetensors files are read, and only from this machine.
 
         ``local_files_only=False`` lets transformers look for a model of that name on its hub.
         """
         if options.setdefault("use_safetensors", True) is not True:
-            raise ValueError("use_safetensors: only safetensors files are loaded, a pickle could run any code")
+            raise ValueError(
+                "use_safetensors: only safetensors files are loaded, a pickle could run any code"
+            )
         options.setdefault("local_files_only", True)
         try:
             return super().from_pretrained(folder, *arguments, **options)
@@ -55,7 +59,7 @@ def check_choice(config: PreTrainedConfig, name: str, choices: tuple[str, ...]) 
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean negative log-likelihood of ``targets [...]`` under ``logits [..., classes]``, in float32 at least."""
+    """Mean cross-entropy of ``logits [..., classes]`` and ``targets [...]``, in float32 at least."""
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(wide.flatten(0, -2), targets.flatten(), ignore_index=IGNORED)
 

@@ -59,10 +59,10 @@ class TransformerConfig(PreTrainedConfig):
     ffn_dim: int = 2048
     dropout: float | int = 0.1
     attention_dropout: float | int = 0.0
-    norm: str = "post"
-    pad_token_id: int = 0
-    bos_token_id: int = 2
-    eos_token_id: int = 3
+    norm: Norm = "post"
+    bos_token_id: int = 0
+    pad_token_id: int = 1
+    eos_token_id: int = 2
     decoder_start_token_id: int = 2
     is_encoder_decoder: bool = True
     use_cache: bool = True
@@ -126,7 +126,7 @@ class TransformerForSequenceClassification(PreTrained):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
         self.encoder = TransformerEncoder(config)
-        self.classifier = nn.Linear(config.d_model, config.num_labels)
+        self.classifier = nn.Linear(config.d_model, config.num_labels)  # type: ignore[arg-type]
         self.post_init()
 
     def get_input_embeddings(self) -> Embedding:
@@ -191,13 +191,13 @@ class TransformerForConditionalGeneration(AttentionTranslator):
         output_hidden_states: bool | None = None,
         return_dict: bool = True,
     ) -> TranslationOutput:
-        """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; see `decode` for the rest."""
+        """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; `decode` tells the rest."""
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
         states = encoder_outputs.last_hidden_state
         return self.decode(
             encoder_outputs,
-            lambda: [layer.cross_attention.project_memory(states) for layer in self.decoder.layers],
+            lambda: [attention.project_memory(states) for attention in self.decoder.cross_attentions],
             attention_mask,
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,

@@ -52,7 +52,7 @@ class TreeTransformerConfig(TransformerConfig):
     node_vocab_size: int = 100
     vertical_rows: int = 50
     horizontal_rows: int = 100
-    convention: str = "paper"
+    convention: Convention = "paper"
     accumulate: bool = True
     hierarchical_embeddings: bool = True
     subtree_mask: bool = True
@@ -99,16 +99,18 @@ class TreeTransformerEncoder(nn.Module):
 
         Args:
             input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
-            node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, counted from 0, padded on the right.
+            node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, from 0, padded on the right.
             node_spans: ``[B, m, 2]`` half-open spans of the nodes.
             batch: the trees, if the caller has made them of the same tensors already.
         """
         if batch is None:
             mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
             batch = tree_batch(mask, node_mask, node_spans)
-        if node_ids is None or node_ids.shape != batch.node_mask.shape:
-            shape = None if node_ids is None else list(node_ids.shape)
-            raise ValueError(f"node_ids: expected a shape {list(batch.node_mask.shape)}, got {shape}")
+        node_ids = required("node_ids", node_ids)
+        if node_ids.shape != batch.node_mask.shape:
+            raise ValueError(
+                f"node_ids: expected a shape {list(batch.node_mask.shape)}, got {list(node_ids.shape)}"
+            )
         record: list[AttentionRecord] | None = [] if output_attentions else None
         hidden: list[Tensor] | None = [] if output_hidden_states else None
         states = self.dropout(self._embed(input_ids, node_ids.masked_fill(~batch.node_mask, 0)))
@@ -136,7 +138,7 @@ class TreeTransformerForSequenceClassification(PreTrained):
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__(config)
         self.encoder = TreeTransformerEncoder(config)
-        self.classifier = nn.Linear(config.d_model, config.num_labels)
+        self.classifier = nn.Linear(config.d_model, config.num_labels)  # type: ignore[arg-type]
         self.post_init()
 
     def get_input_embeddings(self) -> Embedding:
@@ -161,8 +163,8 @@ class TreeTransformerForSequenceClassification(PreTrained):
         Args:
             input_ids, …, node_spans: see `TreeTransformerEncoder.forward`.
             labels: ``[B]`` labels of the roots; the loss is theirs.
-            leaf_targets, node_targets: ``[B, n]`` and ``[B, m]`` labels of words and phrases, −100 where there
-                is none; the loss is the mean over all of them. Not together with ``labels``.
+            leaf_targets, node_targets: ``[B, n]`` and ``[B, m]`` labels of words and phrases, −100 for none;
+                the loss is the mean over all of them. Not together with ``labels``.
         """
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         batch = tree_batch(mask, node_mask, node_spans)
@@ -261,8 +263,8 @@ class TreeTransformerForConditionalGeneration(AttentionTranslator):
         states = encoder_outputs.last_hidden_state
         output = self.decode(
             encoder_outputs,
-            lambda: [layer.cross_attention.keys_values(states, batch) for layer in self.decoder.layers],
-            torch.cat([attention_mask.bool(), node_mask.bool()], dim=1),
+            lambda: [attention.keys_values(states, batch) for attention in self.decoder.cross_attentions],
+            torch.cat([attention_mask.bool(), required("node_mask", node_mask).bool()], dim=1),
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,
             past_key_values=past_key_values,
@@ -274,15 +276,14 @@ class TreeTransformerForConditionalGeneration(AttentionTranslator):
         if output_attentions and self.config.accumulate:
             leaf_states = states[:, : attention_mask.shape[1]]
             output.cross_leaf_weights = tuple(
-                layer.cross_attention.accumulation.weights(leaf_states) for layer in self.decoder.layers
+                attention.accumulation.weights(leaf_states) for attention in self.decoder.cross_attentions
             )
         return output
 
 
 def tree_batch(attention_mask: Tensor, node_mask: Tensor | None, node_spans: Tensor | None) -> TreeBatch:
     """The trees of a model's inputs. On the CPU they are checked; on a GPU that would wait for the device."""
-    if node_mask is None or node_spans is None:
-        raise ValueError("node_mask, node_spans: a tree model needs the nodes of its trees, got None")
+    node_mask, node_spans = required("node_mask", node_mask), required("node_spans", node_spans)
     on_cpu = attention_mask.device.type == "cpu"
     mask = attention_mask.bool()
     if on_cpu and (mask[:, 1:] & ~mask[:, :-1]).any():
@@ -290,6 +291,13 @@ def tree_batch(attention_mask: Tensor, node_mask: Tensor | None, node_spans: Ten
     return TreeBatch.from_spans(
         node_spans, node_mask, mask.sum(1), width=attention_mask.shape[1], validate=on_cpu
     )
+
+
+def required(name: str, tensor: Tensor | None) -> Tensor:
+    """The tensor, or an error that names what is missing."""
+    if tensor is None:
+        raise ValueError(f"{name}: a tree model needs the nodes of its trees, got None")
+    return tensor
 
 
 def tree_attention(config: TreeTransformerConfig) -> TreeAttention:

@@ -1,7 +1,7 @@
 """Layers made of the operations in `treeformer.ops`: plain `torch.nn.Module`s, nothing else needed."""
 
-from treeformer.nn.attention import Attention, AttentionRecord, MultiHeadAttention
 from treeformer.nn.accumulation import HierarchicalAccumulation
+from treeformer.nn.attention import Attention, AttentionRecord, MultiHeadAttention
 from treeformer.nn.embedding import Embedding, sinusoids
 from treeformer.nn.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 from treeformer.nn.tree_attention import TreeAttention

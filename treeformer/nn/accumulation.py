@@ -33,7 +33,9 @@ class HierarchicalAccumulation(nn.Module):
         super().__init__()
         self.convention = convention
         self.accumulate = implementation_named(implementation)
-        self.leaf_weight = nn.Linear(d_model, 1, bias=False) if convention == "paper" else nn.Linear(d_model, heads)
+        self.leaf_weight = (
+            nn.Linear(d_model, 1, bias=False) if convention == "paper" else nn.Linear(d_model, heads)
+        )
         self.vertical: nn.Parameter | None = None
         self.horizontal: nn.Parameter | None = None
         if vertical_rows or horizontal_rows:
@@ -53,7 +55,7 @@ class HierarchicalAccumulation(nn.Module):
                 nn.init.normal_(table, std=0.02)
 
     def weights(self, leaf_states: Tensor) -> Tensor:
-        """``[B, heads or 1, n]`` weights w of the leaves with these states ``[B, n, d]``, float32 at least."""
+        """``[B, heads or 1, n]`` weights w of leaves with states ``[B, n, d]``, in float32 at least."""
         dtype = torch.promote_types(leaf_states.dtype, torch.float32)
         bias = self.leaf_weight.bias
         with torch.autocast(leaf_states.device.type, enabled=False):

@@ -88,8 +88,7 @@ class MultiHeadAttention(nn.Module):
             weights = _attention_weights(queries, keys, bias, causal)
             record.append(AttentionRecord(weights))
             found = F.dropout(weights, dropout).to(values.dtype) @ values
-        joined: Tensor = self.output(found.transpose(1, 2).flatten(2))
-        return joined
+        return self.output(found.transpose(1, 2).flatten(2))
 
     def _split_heads(self, states: Tensor) -> Tensor:
         return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)

@@ -40,7 +40,7 @@ class Embedding(nn.Module):
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
-    """``[..., d]`` position vectors: sines in the even places, cosines in the odd ones, of falling frequency."""
+    """``[..., d]`` vectors of positions: sines in the even places and cosines in the odd ones."""
     frequency = torch.exp(
         torch.arange(0, d_model, 2, device=positions.device) * (-math.log(10000.0) / d_model)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -16,7 +16,7 @@ Remember = Callable[[int, Tensor, Tensor], KeysValues]
 
 
 class Residual(nn.Module):
-    """A sublayer with dropout, a residual connection and a norm: after the sum (post) or before the sublayer."""
+    """Dropout, residual connection and norm around a sublayer; the norm comes last (post) or first (pre)."""
 
     def __init__(self, d_model: int, *, dropout: float, norm: Norm) -> None:
         super().__init__()
@@ -27,8 +27,7 @@ class Residual(nn.Module):
     def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.normalise_first:
             return states + self.dropout(sublayer(self.norm(states)))
-        normalised: Tensor = self.norm(states + self.dropout(sublayer(states)))
-        return normalised
+        return self.norm(states + self.dropout(sublayer(states)))
 
 
 class FeedForward(nn.Module):
@@ -46,8 +45,7 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        mapped: Tensor = self.outer(F.relu(self.inner(states)))
-        return mapped
+        return self.outer(F.relu(self.inner(states)))
 
 
 class EncoderLayer(nn.Module):
@@ -73,8 +71,7 @@ class EncoderLayer(nn.Module):
     ) -> Tensor:
         """``[B, s, d]`` states after this layer."""
         states = self.attention_residual(states, lambda x: self.attention(x, context, record=record))
-        result: Tensor = self.feed_forward_residual(states, self.feed_forward)
-        return result
+        return self.feed_forward_residual(states, self.feed_forward)
 
 
 class Encoder(nn.Module):
@@ -101,10 +98,10 @@ class Encoder(nn.Module):
             if hidden is not None:
                 hidden.append(states)
             states = layer(states, context, record=record)
-        result: Tensor = self.last_norm(states)
+        states = self.last_norm(states)
         if hidden is not None:
-            hidden.append(result)
-        return result
+            hidden.append(states)
+        return states
 
 
 class DecoderLayer(nn.Module):
@@ -146,9 +143,7 @@ class DecoderLayer(nn.Module):
             queries, keys, values = self.self_attention.project(x)
             if remember is not None:
                 keys, values = remember(keys, values)
-            return self.self_attention.attend(
-                queries, keys, values, bias, causal=causal, record=self_record
-            )
+            return self.self_attention.attend(queries, keys, values, bias, causal=causal, record=self_record)
 
         def attend_to_memory(x: Tensor) -> Tensor:
             queries = self.cross_attention.project_queries(x)
@@ -156,8 +151,7 @@ class DecoderLayer(nn.Module):
 
         states = self.self_attention_residual(states, attend_to_past)
         states = self.cross_attention_residual(states, attend_to_memory)
-        result: Tensor = self.feed_forward_residual(states, self.feed_forward)
-        return result
+        return self.feed_forward_residual(states, self.feed_forward)
 
 
 class Decoder(nn.Module):
@@ -167,6 +161,11 @@ class Decoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.last_norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
+
+    @property
+    def cross_attentions(self) -> list[Any]:
+        """The attention to the memory of each layer; what kind it is knows the system that made it."""
+        return [layer.cross_attention for layer in self.layers]
 
     def forward(
         self,
@@ -206,10 +205,10 @@ class Decoder(nn.Module):
                 self_record=self_record,
                 cross_record=cross_record,
             )
-        result: Tensor = self.last_norm(states)
+        states = self.last_norm(states)
         if hidden is not None:
-            hidden.append(result)
-        return result
+            hidden.append(states)
+        return states
 
 
 def _with_index(remember: Remember, index: int) -> Callable[[Tensor, Tensor], KeysValues]:

@@ -95,13 +95,13 @@ class TreeAttention(MultiHeadAttention):
         *,
         record: list[AttentionRecord] | None = None,
     ) -> Tensor:
-        """Attention of target states ``[B, q, d]`` to the tree states ``memory [B, n + m, d]``: ``[B, q, d]``."""
+        """What target states ``[B, q, d]`` find in tree states ``memory [B, n + m, d]``: ``[B, q, d]``."""
         keys, values = self.keys_values(memory, batch)
         bias = batch.shared(padding_bias, keys.dtype)
         return self.attend(self.project_queries(targets), keys, values, bias, record=record)
 
     def keys_values(self, memory: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor]:
-        """Keys and accumulated values ``[B, H, n + m, K]`` of ``memory [B, n + m, d]``; once a sentence will do."""
+        """Keys and accumulated values ``[B, H, n + m, K]`` of ``memory [B, n + m, d]``."""
         memory = without_padding(memory, batch)
         keys, values = self.project_memory(memory)
         return keys, self._accumulated(values, self.leaf_weights(memory, batch), batch)
@@ -115,8 +115,7 @@ class TreeAttention(MultiHeadAttention):
     def _accumulated(self, values: Tensor, leaf_weights: Tensor | None, batch: TreeBatch) -> Tensor:
         if self.accumulation is None or leaf_weights is None:
             return values
-        accumulated: Tensor = self.accumulation(values, leaf_weights, batch)
-        return accumulated
+        return self.accumulation(values, leaf_weights, batch)
 
 
 def without_padding(states: Tensor, batch: TreeBatch) -> Tensor:

@@ -50,10 +50,10 @@ def accumulate(
     convention: Convention = "paper",
     implementation: Implementation = "auto",
 ) -> Tensor:
-    """Node values with everything below them accumulated (the paper's equations 5 to 10).
+    """Node values with everything below them accumulated.
 
-    Every node sends its value down its branches; each branch is averaged upwards from its leaf; a node gathers
-    its branches, weighted by the weight of their leaves. See docs/method.md for the derivation.
+    Every node sends its value down its branches; each branch is averaged upwards from its leaf; a node
+    gathers its branches, weighted by the weight of their leaves. docs/method.md has the derivation.
 
     Args:
         leaves: ``[B, H, n, K]`` values of the leaves.
@@ -62,7 +62,7 @@ def accumulate(
         batch: the trees, padded to the same ``n`` and ``m``. What stands in padding never matters.
         vertical: ``[rows, K / 2]`` embeddings of the place of a node on its branch, or None for no
             hierarchical embeddings. Places past the last row take the last row.
-        horizontal: ``[rows, K / 2]`` embeddings of the place of a leaf under its node, given with ``vertical``.
+        horizontal: ``[rows, K / 2]`` embeddings of the place of a leaf under its node, with ``vertical``.
         convention: ``paper``, or ``released`` for the authors' code (docs/method.md lists the differences).
         implementation: ``auto``, ``matrix`` or ``naive``; all give the same numbers.
 

@@ -109,8 +109,7 @@ class TreeBatch:
         key = (derive, *arguments)
         if key not in self._shared:
             self._shared[key] = derive(self, *arguments)
-        value: T = self._shared[key]
-        return value
+        return self._shared[key]
 
     @cached_property
     def mask(self) -> Tensor:
@@ -163,7 +162,7 @@ class TreeBatch:
     def visible(self) -> Tensor:
         """``[B, n + m, n + m]``, the subtree mask: True where a query (row) sees a key (column).
 
-        A leaf sees all leaves of its example and no node; a node sees the leaves and nodes of its own subtree.
+        A leaf sees all leaves of its example and no node; a node sees the leaves and nodes of its subtree.
         A padded node sees itself, so that no row is empty.
         """
         leaves = self.leaf_mask[:, None, :].expand(-1, self.n, -1)
@@ -189,7 +188,8 @@ def _check_shapes(node_spans: Tensor, node_mask: Tensor, n_leaves: Tensor) -> No
         )
     if n_leaves.shape != node_spans.shape[:1]:
         raise ValueError(
-            f"n_leaves: expected one number for each of {node_spans.shape[0]} trees, got {list(n_leaves.shape)}"
+            f"n_leaves: expected one number for each of {node_spans.shape[0]} trees, "
+            f"got a shape {list(n_leaves.shape)}"
         )
 
 
@@ -199,14 +199,14 @@ def _check_trees(batch: TreeBatch, n_leaves: Tensor) -> None:
     counts = batch.node_mask.sum(1)
     _refuse((n_leaves < 1) | (n_leaves > batch.n), f"n_leaves: expected 1 to {batch.n} leaves", n_leaves)
     padded_inside = batch.node_mask.int().diff(dim=1).gt(0).any(1) | (counts == 0)
-    _refuse(padded_inside, "node_mask: expected real nodes first, then padding, and one node at least", counts)
+    _refuse(
+        padded_inside, "node_mask: expected real nodes first, then padding, and one node at least", counts
+    )
     outside = batch.node_mask & ((start < 0) | (start >= end) | (end > n_leaves[:, None]))
     _refuse(outside, "node_spans: expected 0 <= start < end <= number of leaves", batch.spans)
     root = batch.spans[torch.arange(len(batch), device=batch.device), counts - 1]
     whole = torch.stack([torch.zeros_like(n_leaves), n_leaves], dim=1)
-    _refuse(
-        (root != whole).any(1), "node_spans: expected the last node, the root, to cover all leaves", root
-    )
+    _refuse((root != whole).any(1), "node_spans: expected the last node, the root, to cover all leaves", root)
     earlier = torch.ones(batch.m, batch.m, dtype=torch.bool, device=batch.device).tril(-1)
     pair = earlier & batch.node_mask[:, :, None] & batch.node_mask[:, None, :]
     left_of = end[:, None, :] <= start[:, :, None]

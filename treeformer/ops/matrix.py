@@ -21,57 +21,54 @@ def accumulate(
     horizontal: Tensor | None,
     convention: str,
 ) -> Tensor:
-    """``[B, H, m, K]`` accumulated node values. Coefficients are float32 at least, whatever the values are."""
+    """``[B, H, m, K]`` accumulated node values; coefficients are float32 at least."""
     dtype = torch.promote_types(leaves.dtype, torch.float32)
     with torch.autocast(leaves.device.type, enabled=False):
-        scale = batch.shared(scales, convention, dtype)
-        A = scale[:, None] * weights.to(dtype)[:, :, None, :]
-        B = batch.shared(below, dtype)[:, None] * (A @ batch.shared(covering, dtype)[:, None].mT)
+        A = batch.shared(scales, convention, dtype)[:, None] * weights.to(dtype)[:, :, None, :]
+        rows = 0 if horizontal is None else _exact_rows(horizontal.shape[0], batch.n)
+        # one product for all that A is multiplied with on the right
+        sums, deeper, before = (A @ batch.shared(leaf_facts, rows, dtype)[:, None]).split(
+            [batch.m, batch.depth + 2, rows], dim=-1
+        )
+        B = batch.shared(below, dtype)[:, None] * sums
         result = _mix(A.to(leaves.dtype), leaves) + _mix(B.to(nodes.dtype), nodes)
         if vertical is None or horizontal is None:
             return result
-        V = vertical_counts(A, batch, vertical.shape[0], convention)
-        H = horizontal_counts(A, batch, horizontal.shape[0])
+        V = vertical_counts(A, deeper, batch, vertical.shape[0], convention)
+        H = horizontal_counts(A, before, batch, horizontal.shape[0])
         embedded = torch.cat(
-            [
-                V @ vertical[: V.shape[-1]].to(dtype),
-                H @ horizontal[: H.shape[-1]].to(dtype),
-            ],
-            dim=-1,
+            [V @ vertical[: V.shape[-1]].to(dtype), H @ horizontal[: H.shape[-1]].to(dtype)], dim=-1
         )
         return result + embedded.to(leaves.dtype)
 
 
-def vertical_counts(A: Tensor, batch: TreeBatch, rows: int, convention: str) -> Tensor:
+def vertical_counts(A: Tensor, deeper: Tensor, batch: TreeBatch, rows: int, convention: str) -> Tensor:
     """``[B, H, m, min(rows, depth)]``: how much of each row of the vertical table node i gathers.
 
-    A branch (i, j) meets row k if leaf j lies deep enough, which is a threshold on the depth of j.
+    A branch (i, j) meets row k if leaf j lies deep enough: a column of ``deeper [B, H, m, depth + 2]``, the
+    sums of A over the leaves of at least that depth.
     """
     exact = _exact_rows(rows, batch.depth)
-    deeper = A @ batch.shared(leaves_deeper, A.dtype)[:, None]
-    depth = batch.node_depths[:, None, :, None]
-    row = torch.arange(1, exact + 1, device=A.device)
     if convention == "paper":
-        columns = (depth + row).clamp(max=deeper.shape[-1] - 1)
-        counts = deeper.gather(-1, columns.expand(*A.shape[:2], -1, -1))
+        columns = batch.shared(depth_columns, exact)[:, None].expand(*A.shape[:2], -1, -1)
+        counts = deeper.gather(-1, columns)
     else:
-        counts = deeper[..., 1 : exact + 1] * (row > depth)
+        counts = deeper[..., 1 : exact + 1] * batch.shared(rows_below, exact, A.dtype)[:, None]
     return _with_last_row(counts, A, batch, saturates=rows < batch.depth)
 
 
-def horizontal_counts(A: Tensor, batch: TreeBatch, rows: int) -> Tensor:
+def horizontal_counts(A: Tensor, before: Tensor, batch: TreeBatch, rows: int) -> Tensor:
     """``[B, H, m, min(rows, n)]``: how much of each row of the horizontal table node i gathers.
 
-    All ancestors of leaf j, less those above node i. Those above i cover all of i, so their share is a
-    correlation of row i of A with the places where they start: a product after a Fourier transform.
+    ``before [B, H, m, exact]`` counts all ancestors of the leaves, those above node i too. Those cover all of
+    i, so their share is a correlation of row i of A with where they start: a product of Fourier transforms.
     """
-    exact = _exact_rows(rows, batch.n)
+    exact = before.shape[-1]
     size = _transform_size(batch.n + exact)
     above = torch.fft.irfft(
         torch.fft.rfft(A, size) * batch.shared(starts_above, size, A.dtype)[:, None], size
     )
-    counts = A @ batch.shared(starts_before, exact, A.dtype)[:, None] - above[..., :exact]
-    return _with_last_row(counts, A, batch, saturates=rows < batch.n)
+    return _with_last_row(before - above[..., :exact], A, batch, saturates=rows < batch.n)
 
 
 def scales(batch: TreeBatch, convention: str, dtype: torch.dtype) -> Tensor:
@@ -86,22 +83,17 @@ def below(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
     return batch.subtree.to(dtype)
 
 
-def covering(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
-    """``[B, m, n]``: 1 where leaf j is in the subtree of node t."""
-    return batch.covers.to(dtype)
+def leaf_facts(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
+    """``[B, n, m + (depth + 2) + rows]``: of each leaf the nodes above it, its depth, and its places.
+
+    1 where node t is above leaf j; 1 where j has at least k = 0 … depth + 1 nodes above it; the number of
+    nodes above j under which it is leaf number k = 1 … rows.
+    """
+    deeper = batch.leaf_depths[..., None] >= torch.arange(batch.depth + 2, device=batch.device)
+    return torch.cat([batch.covers.mT.to(dtype), deeper.to(dtype), _places(batch, rows, dtype)], dim=-1)
 
 
-def leaves_deeper(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
-    """``[B, n, depth + 2]``: 1 where leaf j has at least k nodes above it; the last column is 0."""
-    return (batch.leaf_depths[..., None] >= torch.arange(batch.depth + 2, device=batch.device)).to(dtype)
-
-
-def sizes(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
-    """``[B, m, n]`` branch sizes as numbers to multiply with."""
-    return batch.branch_sizes.to(dtype)
-
-
-def starts_before(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
+def _places(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
     """``[B, n, rows]``: the number of nodes above leaf j under which j is leaf number k = 1 … rows."""
     leaf = torch.arange(batch.n, device=batch.device)
     place = (leaf - batch.spans[..., :1]).clamp(0, rows).mT
@@ -109,8 +101,25 @@ def starts_before(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
     return counts.scatter_add_(2, place, batch.covers.mT.to(dtype))[..., :rows]
 
 
+def depth_columns(batch: TreeBatch, rows: int) -> Tensor:
+    """``[B, m, rows]``: how deep a leaf under node i lies at least if its branch meets row k = 1 … rows."""
+    row = torch.arange(1, rows + 1, device=batch.device)
+    return (batch.node_depths[..., None] + row).clamp(max=batch.depth + 1)
+
+
+def rows_below(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
+    """``[B, m, rows]``: 1 where row k = 1 … rows stands for a depth at or below node i."""
+    row = torch.arange(1, rows + 1, device=batch.device)
+    return (row > batch.node_depths[..., None]).to(dtype)
+
+
+def sizes(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, m, n]`` branch sizes as numbers to multiply with."""
+    return batch.branch_sizes.to(dtype)
+
+
 def starts_above(batch: TreeBatch, size: int, dtype: torch.dtype) -> Tensor:
-    """``[B, m, size / 2 + 1]``: the transform of how many nodes above node i start at each leaf, conjugated."""
+    """``[B, m, size / 2 + 1]``: how many nodes above node i start at each leaf, transformed, conjugated."""
     ancestors = batch.subtree.mT.to(dtype) - torch.eye(batch.m, dtype=dtype, device=batch.device)
     start = batch.spans[:, None, :, 0].expand(-1, batch.m, -1)
     counts = torch.zeros(len(batch), batch.m, batch.n, dtype=dtype, device=batch.device)
@@ -118,7 +127,7 @@ def starts_above(batch: TreeBatch, size: int, dtype: torch.dtype) -> Tensor:
 
 
 def _mix(coefficients: Tensor, values: Tensor) -> Tensor:
-    """``coefficients @ values`` for ``[B, H or 1, m, s]`` and ``[B, H, s, K]``; one product for all heads if 1."""
+    """``[B, H or 1, m, s] @ [B, H, s, K]``; with 1 it is one product for all heads."""
     if coefficients.shape[1] != 1:
         return coefficients @ values
     H, K = values.shape[1], values.shape[3]
@@ -132,7 +141,7 @@ def _exact_rows(rows: int, bound: int) -> int:
 
 
 def _with_last_row(counts: Tensor, A: Tensor, batch: TreeBatch, *, saturates: bool) -> Tensor:
-    """``counts`` and, where places run past the table, the last row: all cells of the branches but the counted."""
+    """``counts`` and, where places run past the table, its last row: all cells but the counted ones."""
     if not saturates:
         return counts
     total = (A * batch.shared(sizes, A.dtype)[:, None]).sum(-1, keepdim=True)

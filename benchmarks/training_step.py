@@ -1,0 +1,197 @@
+"""One training step of the Tree Transformer beside the plain Transformer and transformers' Marian, same size.
+
+    python -m benchmarks.training_step --trees trees.en.xz
+
+Forward, backward and optimiser in bf16, about 4,096 leaves a batch, 6 + 6 layers, width 512. All systems run
+in turn over the same sentences, eagerly and as CUDA graphs (one a shape); the ratios are of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+from collections.abc import Callable
+
+import torch
+import transformers
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.common import (
+    batches_of,
+    parse_like,
+    peak_bytes,
+    print_machine,
+    seconds,
+    some_trees,
+    tree_inputs,
+    trees_argument,
+)
+from treeformer import (
+    TransformerConfig,
+    TransformerForConditionalGeneration,
+    Tree,
+    TreeTransformerConfig,
+    TreeTransformerForConditionalGeneration,
+)
+
+VOCABULARY, LABELS = 34288, 104  # multiples of 8: other sizes make the output product slower
+Inputs = dict[str, Tensor]
+Step = Callable[[], object]
+
+
+def models(*, ffn_dim: int, heads: int) -> dict[str, nn.Module]:
+    """Three translators of the same size, with the usual dropout."""
+    sizes = {"d_model": 512, "ffn_dim": ffn_dim, "attention_heads": heads, "dropout": 0.1}
+    marian = transformers.MarianConfig(
+        vocab_size=VOCABULARY + LABELS,
+        d_model=512,
+        encoder_layers=6,
+        decoder_layers=6,
+        encoder_attention_heads=heads,
+        decoder_attention_heads=heads,
+        encoder_ffn_dim=ffn_dim,
+        decoder_ffn_dim=ffn_dim,
+        dropout=0.1,
+        activation_function="relu",
+        scale_embedding=True,
+        pad_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_eos_token_id=None,
+    )
+    return {
+        "marian": transformers.MarianMTModel(marian),
+        "plain": TransformerForConditionalGeneration(
+            TransformerConfig(vocab_size=VOCABULARY + LABELS, **sizes)
+        ),
+        "tree": TreeTransformerForConditionalGeneration(
+            TreeTransformerConfig(vocab_size=VOCABULARY, node_vocab_size=LABELS, **sizes)
+        ),
+    }
+
+
+def inputs_for(name: str, trees: list[Tree], device: str) -> Inputs:
+    """The same sentences for every system, targets as long as the sources; plain ones read an end token."""
+    torch.manual_seed(1)
+    inputs = tree_inputs(trees, VOCABULARY, LABELS)
+    inputs["labels"] = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, -100)
+    if name != "tree":
+        longer = 8 * (int(inputs["attention_mask"].sum(1).max()) % 8 == 0)
+        padded = {key: F.pad(inputs[key], (0, longer)) for key in ("input_ids", "attention_mask")}
+        ends = padded["attention_mask"].sum(1, keepdim=True)
+        inputs = {
+            "input_ids": padded["input_ids"].scatter(1, ends, 2),
+            "attention_mask": padded["attention_mask"].scatter(1, ends, 1),
+            "labels": inputs["labels"],
+        }
+    return {key: tensor.to(device) for key, tensor in inputs.items()}
+
+
+def training_step(model: nn.Module, optimizer: torch.optim.Optimizer | None, inputs: Inputs) -> Step:
+    """A whole training step in bf16, or without an optimiser forward and backward in float32."""
+    device = inputs["input_ids"].device.type
+
+    def step() -> None:
+        model.zero_grad(set_to_none=True)
+        with torch.autocast(device, torch.bfloat16, enabled=optimizer is not None, cache_enabled=False):
+            loss = model(**inputs, use_cache=False).loss
+        loss.backward()
+        if optimizer is not None:
+            optimizer.step()
+
+    return step
+
+
+def graphed(step: Step, pool: tuple[int, int]) -> Step:
+    """The step as one CUDA graph."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        step()
+    return graph.replay
+
+
+def compare(name: str, steps: dict[str, list[Step]], device: str, rounds: int) -> None:
+    """Print the time of each system over all its batches, and what it is of the plain Transformer's."""
+    times: dict[str, list[float]] = {system: [] for system in steps}
+    for _ in range(rounds):
+        for system, batches in steps.items():
+
+            def all_batches(batches: list[Step] = batches) -> None:
+                for step in batches:
+                    step()
+
+            times[system].append(seconds(all_batches, device, repeat=1, warm_up=1) / len(batches))
+    for system, measured in times.items():
+        ratios = [own / plain for own, plain in zip(measured, times["plain"], strict=True)]
+        print(
+            f"{name:6} {system:7} {statistics.median(measured) * 1e3:8.2f} ms/step   "
+            f"{statistics.median(ratios):.2f} x plain (rounds {min(ratios):.2f} … {max(ratios):.2f})"
+        )
+
+
+def released_shape(device: str) -> None:
+    """The shape for which the authors' released code was measured: fp32, no optimiser, ffn 1024, 4 heads."""
+    chance = random.Random(1)
+    trees = [parse_like(32, chance) for _ in range(128)]
+    print("128 sentences of 32 leaves, fp32, no optimiser (the authors' released code: 133.8 ms, 7.4 GiB)")
+    for name, model in models(ffn_dim=1024, heads=4).items():
+        step = training_step(model.to(device).train(), None, inputs_for(name, trees, device))
+        time = seconds(step, device)
+        memory = f"{peak_bytes(step) / 2**30:.2f} GiB" if device == "cuda" else ""
+        print(f"       {name:7} {time * 1e3:8.2f} ms   {memory}")
+        model.cpu()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    trees_argument(parser)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--leaves", type=int, default=4096, help="leaves a batch")
+    parser.add_argument("--batches", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    device = options.device
+    print_machine(device)
+    print(f"transformers {transformers.__version__}")
+    trees = some_trees(options.trees, 20000 if device == "cuda" else 500)
+    batches = batches_of(trees, options.leaves, options.batches)
+    leaves = sum(len(tree.words) for batch in batches for tree in batch)
+    nodes = sum(len(tree) for batch in batches for tree in batch)
+    print(f"{sum(map(len, batches))} sentences, {leaves} leaves, {nodes / leaves:.2f} nodes a leaf")
+    steps: dict[str, list[Step]] = {}
+    memory: dict[str, int] = {}
+    for name, model in models(ffn_dim=2048, heads=8).items():
+        model.to(device).train()
+        optimizer = torch.optim.AdamW(
+            model.parameters(), lr=1e-4, fused=device == "cuda", capturable=device == "cuda"
+        )
+        steps[name] = [training_step(model, optimizer, inputs_for(name, batch, device)) for batch in batches]
+        if device == "cuda":
+            memory[name] = max(map(peak_bytes, steps[name]))
+            print(
+                f"{name:7} peak {memory[name] / 2**30:.2f} GiB above weights and optimiser"
+                + (f", {memory[name] / memory['plain']:.2f} x plain" if "plain" in memory else "")
+            )
+    compare("eager", steps, device, options.rounds)
+    if device == "cuda":
+        pool = torch.cuda.graph_pool_handle()
+        graphs = {}
+        for name, own in steps.items():
+            try:
+                graphs[name] = [graphed(step, pool) for step in own]
+            except RuntimeError as error:
+                print(f"{name}: no CUDA graph ({str(error).splitlines()[0]})")
+        compare("graph", graphs, device, options.rounds)
+    del steps
+    released_shape(device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Decoding: the cache changes nothing, and beams are what a plain beam search finds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.models.inputs import SIZES, examples, inputs_of, one, plain, tree_config
+from treeformer import (
+    TransformerConfig,
+    TransformerForConditionalGeneration,
+    TreeTransformerForConditionalGeneration,
+)
+
+PADDING, END = 1, 2
+Model = TransformerForConditionalGeneration | TreeTransformerForConditionalGeneration
+
+
+def model_and_inputs(kind: str, **changes: object) -> tuple[Model, dict[str, Tensor]]:
+    """A small model with lively weights, so that beams differ, and a batch for it."""
+    torch.manual_seed({"tree": 6, "plain": 4}[kind])
+    inputs = inputs_of(examples())
+    model: Model
+    if kind == "tree":
+        model = TreeTransformerForConditionalGeneration(tree_config(vocab_size=12, **changes))
+    else:
+        model = TransformerForConditionalGeneration(
+            TransformerConfig(**{**SIZES, "vocab_size": 12, "decoder_layers": 2, **changes})
+        )
+        inputs = plain(inputs)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[END] *= 2.5  # some hypotheses end early
+    inputs["input_ids"] = inputs["input_ids"] % 8 + 4 * inputs["attention_mask"]
+    return model.eval().double(), inputs
+
+
+def plain_beam_search(
+    model: Model, inputs: dict[str, Tensor], beams: int, steps: int, length_penalty: float
+) -> list[tuple[list[int], float]]:
+    """The best hypotheses for one example, best first; every step runs the whole model anew."""
+    running, finished = [([END], 0.0)], []  # a target starts with the end token
+    for step in range(1, steps + 1):
+        candidates = []
+        for tokens, score in running:
+            logits = model(**inputs, decoder_input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1]
+            candidates += [
+                ([*tokens, token], score + own)
+                for token, own in enumerate(logits.log_softmax(-1).tolist())
+                if token != PADDING
+            ]
+        candidates.sort(key=lambda candidate: -candidate[1])
+        for tokens, score in candidates[:beams]:
+            if tokens[-1] == END or step == steps:
+                finished.append((tokens, score / step**length_penalty))
+        running = [(tokens, score) for tokens, score in candidates if tokens[-1] != END][:beams]
+    return sorted(finished, key=lambda hypothesis: -hypothesis[1])[:beams]
+
+
+def generate(model: Model, inputs: dict[str, Tensor], **options: object) -> tuple[list[list[int]], Tensor]:
+    """Generated tokens without padding, and their scores."""
+    found = model.generate(
+        **inputs,
+        num_beams=3,
+        num_return_sequences=3,
+        max_new_tokens=6,
+        return_dict_in_generate=True,
+        output_scores=True,
+        early_stopping="never",
+        suppress_tokens=[PADDING],
+        **options,
+    )
+    return [[t for t in row if t != PADDING] for row in found.sequences.tolist()], found.sequences_scores
+
+
+@pytest.mark.parametrize("kind", ["tree", "plain"])
+@pytest.mark.parametrize("length_penalty", [0.6, 1.0])
+def test_beams_are_those_of_a_plain_beam_search(kind: str, length_penalty: float) -> None:
+    model, inputs = model_and_inputs(kind)
+    rows, scores = generate(model, inputs, length_penalty=length_penalty)
+    lengths = set()
+    for index in range(4):
+        own = one(inputs, index) if kind == "tree" else plain(one({**inputs_of(examples()), **inputs}, index))
+        expected = plain_beam_search(model, own, beams=3, steps=6, length_penalty=length_penalty)
+        for rank, (tokens, score) in enumerate(expected):
+            assert rows[3 * index + rank] == [token for token in tokens if token != PADDING]
+            assert scores[3 * index + rank].item() == pytest.approx(score, abs=1e-6)
+            lengths.add(len(tokens))
+    assert len(lengths) > 1  # some hypotheses ended before the last step
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("tree", {}),
+        ("tree", {"norm": "pre", "convention": "released"}),
+        ("tree", {"accumulate": False, "subtree_mask": False}),
+        ("tree", {"encoder_layers": 1, "decoder_layers": 3}),
+        ("plain", {}),
+        ("plain", {"norm": "pre", "encoder_layers": 3}),
+    ],
+)
+def test_the_cache_changes_neither_tokens_nor_scores(kind: str, changes: dict[str, object]) -> None:
+    model, inputs = model_and_inputs(kind, **changes)
+    cached, cached_scores = generate(model, inputs)
+    anew, scores = generate(model, inputs, use_cache=False)
+    assert cached == anew
+    torch.testing.assert_close(cached_scores, scores, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["tree", "plain"])
+def test_accumulated_keys_and_values_are_computed_once_a_sentence(kind: str) -> None:
+    model, inputs = model_and_inputs(kind)
+    calls = []
+    attention = model.decoder.layers[0].cross_attention
+    project = attention.project_memory
+    attention.project_memory = lambda memory: calls.append(len(memory)) or project(memory)
+    model.generate(**inputs, num_beams=2, min_new_tokens=5, max_new_tokens=5)
+    assert calls == [8]
+
+
+@pytest.mark.parametrize("kind", ["tree", "plain"])
+def test_several_words_after_a_cached_prefix_equal_one_pass(kind: str) -> None:
+    model, inputs = model_and_inputs(kind)
+    target = torch.randint(4, 12, (4, 7))
+    whole = model(**inputs, decoder_input_ids=target).logits
+    first = model(**inputs, decoder_input_ids=target[:, :3], use_cache=True)
+    rest = model(**inputs, decoder_input_ids=target[:, 3:], past_key_values=first.past_key_values)
+    torch.testing.assert_close(torch.cat([first.logits, rest.logits], dim=1), whole, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["tree", "plain"])
+def test_no_word_sees_a_later_one(kind: str) -> None:
+    model, inputs = model_and_inputs(kind)
+    target = torch.randint(4, 12, (4, 6))
+    changed = target.clone()
+    changed[:, 4] = (target[:, 4] + 1) % 12
+    before, after = (model(**inputs, decoder_input_ids=ids).logits for ids in (target, changed))
+    assert torch.equal(before[:, :4], after[:, :4])
+    assert not torch.allclose(before[:, 4:], after[:, 4:])
+
+
+def test_a_decoder_mask_hides_padding_on_either_side() -> None:
+    model, inputs = model_and_inputs("plain")
+    target = torch.randint(4, 12, (4, 5))
+    mask = torch.ones(4, 5)
+    mask[:, 1] = 0
+    changed = target.clone()
+    changed[:, 1] = (target[:, 1] + 1) % 12
+    results = [
+        model(**inputs, decoder_input_ids=ids, decoder_attention_mask=mask).logits
+        for ids in (target, changed)
+    ]
+    torch.testing.assert_close(results[0][:, 2:], results[1][:, 2:])
+    with pytest.raises(ValueError, match=r"decoder_attention_mask: expected a shape \[4, 5\], got \[4, 4\]"):
+        model(**inputs, decoder_input_ids=target, decoder_attention_mask=mask[:, :4])
+
+
+def test_labels_are_shifted_after_the_start_token_and_ignored_ones_are_padding() -> None:
+    model, inputs = model_and_inputs("plain")
+    labels = torch.tensor([[5, 6, 2], [7, 2, -100], [4, 2, -100], [2, -100, -100]])
+    shifted = model.prepare_decoder_input_ids_from_labels(labels)
+    assert shifted.tolist() == [[2, 5, 6], [2, 7, 2], [2, 4, 2], [2, 2, 1]]
+    output = model(**inputs, labels=labels)
+    wanted = model(**inputs, decoder_input_ids=shifted).logits.log_softmax(-1)
+    own = [wanted[b, t, labels[b, t]] for b in range(4) for t in range(3) if labels[b, t] >= 0]
+    torch.testing.assert_close(output.loss, -torch.stack(own).mean())
+    assert labels[1, 2] == -100  # the caller's labels are left alone
+
+
+def test_a_call_without_target_is_refused() -> None:
+    model, inputs = model_and_inputs("tree")
+    with pytest.raises(ValueError, match="decoder_input_ids: expected these or labels, got neither"):
+        model(**inputs)

@@ -1,0 +1,119 @@
+"""Our Transformer stacks equal torch's when the weights are copied."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from treeformer.nn import Attention, Decoder, DecoderLayer, Encoder, EncoderLayer
+from treeformer.nn.attention import additive
+
+WIDTH, HEADS, INNER = 24, 4, 40
+
+
+def copy_attention(ours: Attention, theirs: nn.MultiheadAttention) -> None:
+    assert theirs.in_proj_weight is not None
+    ours.input.weight.data, ours.input.bias.data = theirs.in_proj_weight.data, theirs.in_proj_bias.data
+    ours.output.load_state_dict(theirs.out_proj.state_dict())
+
+
+def paired(ours: nn.Module, theirs: nn.Module) -> list[tuple[Tensor, Tensor]]:
+    """Gradients of our parameters and of torch's with the same meaning, sorted by shape and value."""
+
+    def gradients(module: nn.Module) -> list[Tensor]:
+        found = [p.grad for p in module.parameters() if p.grad is not None]
+        return sorted(found, key=lambda g: (*g.shape, round(g.norm().item(), 6)))
+
+    return list(zip(gradients(ours), gradients(theirs), strict=True))
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_encoder_equals_torchs(norm: str) -> None:
+    torch.manual_seed(0)
+    theirs = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(
+            WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, norm_first=norm == "pre", dtype=torch.float64
+        ),
+        num_layers=3,
+        norm=nn.LayerNorm(WIDTH, dtype=torch.float64) if norm == "pre" else None,
+        enable_nested_tensor=False,
+    )
+    ours = Encoder(
+        [EncoderLayer(Attention(WIDTH, HEADS), WIDTH, INNER, norm=norm) for _ in range(3)], WIDTH, norm=norm
+    ).double()
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    for own, other in zip(ours.layers, theirs.layers, strict=True):
+        copy_attention(own.attention, other.self_attn)
+        own.feed_forward.inner.load_state_dict(other.linear1.state_dict())
+        own.feed_forward.outer.load_state_dict(other.linear2.state_dict())
+        own.attention_residual.norm.load_state_dict(other.norm1.state_dict())
+        own.feed_forward_residual.norm.load_state_dict(other.norm2.state_dict())
+    if norm == "pre":
+        ours.last_norm.load_state_dict(theirs.norm.state_dict())
+    states = torch.randn(3, 6, WIDTH, dtype=torch.float64)
+    mask = torch.arange(6) < torch.tensor([[6], [4], [1]])
+    inputs = [states.clone().requires_grad_() for _ in range(2)]
+    found = ours(inputs[0], additive(mask[:, None, None], torch.float64))[mask]
+    expected = theirs(inputs[1], src_key_padding_mask=~mask)[mask]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    direction = torch.randn(found.shape, dtype=torch.float64)
+    (found * direction).sum().backward()
+    (expected * direction).sum().backward()
+    for own, other in [(inputs[0].grad, inputs[1].grad), *paired(ours, theirs)]:
+        torch.testing.assert_close(own, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_decoder_equals_torchs(norm: str) -> None:
+    torch.manual_seed(0)
+    theirs = nn.TransformerDecoder(
+        nn.TransformerDecoderLayer(
+            WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, norm_first=norm == "pre", dtype=torch.float64
+        ),
+        num_layers=3,
+        norm=nn.LayerNorm(WIDTH, dtype=torch.float64) if norm == "pre" else None,
+    )
+    ours = Decoder(
+        [
+            DecoderLayer(Attention(WIDTH, HEADS), Attention(WIDTH, HEADS), WIDTH, INNER, norm=norm)
+            for _ in range(3)
+        ],
+        WIDTH,
+        norm=norm,
+    ).double()
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    for own, other in zip(ours.layers, theirs.layers, strict=True):
+        copy_attention(own.self_attention, other.self_attn)
+        copy_attention(own.cross_attention, other.multihead_attn)
+        own.feed_forward.inner.load_state_dict(other.linear1.state_dict())
+        own.feed_forward.outer.load_state_dict(other.linear2.state_dict())
+        own.self_attention_residual.norm.load_state_dict(other.norm1.state_dict())
+        own.cross_attention_residual.norm.load_state_dict(other.norm2.state_dict())
+        own.feed_forward_residual.norm.load_state_dict(other.norm3.state_dict())
+    if norm == "pre":
+        ours.last_norm.load_state_dict(theirs.norm.state_dict())
+    target, memory = torch.randn(2, 5, WIDTH).double(), torch.randn(2, 7, WIDTH).double()
+    mask = torch.arange(7) < torch.tensor([[7], [3]])
+    inputs = [(target.clone().requires_grad_(), memory.clone().requires_grad_()) for _ in range(2)]
+    pairs = [layer.cross_attention.project_memory(inputs[0][1]) for layer in ours.layers]
+    found = ours(inputs[0][0], pairs, additive(mask[:, None, None], torch.float64))
+    causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
+    expected = theirs(*inputs[1], tgt_mask=causal, tgt_is_causal=True, memory_key_padding_mask=~mask)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    direction = torch.randn(found.shape, dtype=torch.float64)
+    (found * direction).sum().backward()
+    (expected * direction).sum().backward()
+    gradients = [(own.grad, other.grad) for own, other in zip(*inputs, strict=True)]
+    for own, other in [*gradients, *paired(ours, theirs)]:
+        torch.testing.assert_close(own, other, rtol=0, atol=1e-9)
+
+
+def test_the_norm_first_variant_ends_with_one_norm() -> None:
+    layers = [EncoderLayer(Attention(WIDTH, HEADS), WIDTH, INNER, norm="pre")]
+    states = torch.randn(2, 5, WIDTH) * 9
+    result = Encoder(layers, WIDTH, norm="pre")(states, None)
+    torch.testing.assert_close(result.mean(-1), torch.zeros(2, 5), rtol=0, atol=1e-5)
+    torch.testing.assert_close(result.var(-1, unbiased=False), torch.ones(2, 5), rtol=0, atol=1e-3)
