@@ -125,7 +125,7 @@ def without_padding(states: Tensor, batch: TreeBatch) -> Tensor:
             f"states: expected {batch.n} leaves and {batch.m} nodes for each of {len(batch)} trees, "
             f"got a shape {list(states.shape)}"
         )
-    return states.masked_fill(~batch.mask[..., None], 0)
+    return states.masked_fill(batch.padding[..., None], 0)
 
 
 def subtree_bias(batch: TreeBatch, dtype: torch.dtype) -> Tensor:

@@ -73,8 +73,8 @@ def accumulate(
     >>> batch = TreeBatch.from_trees([Tree.from_brackets("(S (NP (DT the) (NN cat)) (VBZ sleeps))")])
     >>> leaves = torch.tensor([2.0, 4.0, 6.0]).view(1, 1, 3, 1)
     >>> nodes = torch.tensor([10.0, 20.0]).view(1, 1, 2, 1)
-    >>> accumulate(leaves, nodes, torch.ones(1, 1, 3), batch).flatten().round(decimals=4).tolist()
-    [6.5, 11.6667]
+    >>> accumulate(leaves, nodes, torch.ones(1, 1, 3), batch).flatten()
+    tensor([ 6.5000, 11.6667])
     """
     _check(leaves, nodes, weights, batch, vertical, horizontal, convention)
     no_leaf, no_node = ~batch.leaf_mask[:, None], ~batch.node_mask[:, None]

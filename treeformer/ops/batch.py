@@ -117,6 +117,11 @@ class TreeBatch:
         return torch.cat([self.leaf_mask, self.node_mask], dim=1)
 
     @cached_property
+    def padding(self) -> Tensor:
+        """``[B, n + m]``, True where there is nothing but padding."""
+        return ~self.mask
+
+    @cached_property
     def covers(self) -> Tensor:
         """``[B, m, n]``, True where leaf j is in the subtree of node i."""
         leaf = torch.arange(self.n, device=self.device)

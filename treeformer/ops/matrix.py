@@ -31,7 +31,7 @@ def accumulate(
             [batch.m, batch.depth + 2, rows], dim=-1
         )
         B = batch.shared(below, dtype)[:, None] * sums
-        result = _mix(A.to(leaves.dtype), leaves) + _mix(B.to(nodes.dtype), nodes)
+        result = _mixture(A.to(leaves.dtype), leaves, B.to(nodes.dtype), nodes)
         if vertical is None or horizontal is None:
             return result
         V = vertical_counts(A, deeper, batch, vertical.shape[0], convention)
@@ -126,13 +126,13 @@ def starts_above(batch: TreeBatch, size: int, dtype: torch.dtype) -> Tensor:
     return torch.fft.rfft(counts.scatter_add_(2, start, ancestors), size).conj().resolve_conj()
 
 
-def _mix(coefficients: Tensor, values: Tensor) -> Tensor:
-    """``[B, H or 1, m, s] @ [B, H, s, K]``; with 1 it is one product for all heads."""
-    if coefficients.shape[1] != 1:
-        return coefficients @ values
-    H, K = values.shape[1], values.shape[3]
-    mixed = torch.bmm(coefficients[:, 0], values.transpose(1, 2).flatten(2))
-    return mixed.unflatten(2, (H, K)).transpose(1, 2)
+def _mixture(A: Tensor, leaves: Tensor, B: Tensor, nodes: Tensor) -> Tensor:
+    """``A @ leaves + B @ nodes``, ``[B, H, m, K]``; coefficients for all heads meet them in one product."""
+    if A.shape[1] != 1:
+        return A @ leaves + B @ nodes
+    joined = torch.bmm(A[:, 0], leaves.transpose(1, 2).flatten(2))
+    joined = torch.baddbmm(joined, B[:, 0], nodes.transpose(1, 2).flatten(2))
+    return joined.unflatten(2, (leaves.shape[1], leaves.shape[3])).transpose(1, 2)
 
 
 def _exact_rows(rows: int, bound: int) -> int:
