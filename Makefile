@@ -44,7 +44,7 @@ format: $(INSTALLED) ## format the code and fix what can be fixed
 	$(BIN)/ruff format .
 
 benchmark: $(INSTALLED) ## run the benchmarks one after the other
-	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
+	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
 
 constraints: ## pin the newest versions that pyproject.toml allows, but those in HOLD='name==version ...'
 	$(PYTHON) -m venv --clear .venv-constraints

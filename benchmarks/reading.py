@@ -1,6 +1,6 @@
 """Sentences of brackets read in a second, by treeformer and by nltk, in one process on one core.
 
-    python benchmarks/reading.py [FILE]
+    python -m benchmarks.reading [FILE]
 
 FILE holds trees in brackets, one or more a line, and may be compressed. Without it a corpus is generated
 whose trees are about as large as parsed captions. Reading goes from text in memory to trees in memory.
