@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from treeformer.cli import draw
+from treeformer.cli import draw, score
 
 app = typer.Typer(
     name="treeformer",
@@ -17,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("draw")(draw.command)
+app.command("score")(score.command)
 
 
 @app.callback()
