@@ -111,14 +111,14 @@ def test_the_cache_changes_neither_tokens_nor_scores(kind: str, changes: dict[st
 
 
 @pytest.mark.parametrize("kind", ["tree", "plain"])
-def test_accumulated_keys_and_values_are_computed_once_a_sentence(kind: str) -> None:
+def test_the_source_is_projected_at_the_first_step_alone(kind: str) -> None:
     model, inputs = model_and_inputs(kind)
     calls = []
     attention = model.decoder.layers[0].cross_attention
     project = attention.project_memory
     attention.project_memory = lambda memory: calls.append(len(memory)) or project(memory)
     model.generate(**inputs, num_beams=2, min_new_tokens=5, max_new_tokens=5)
-    assert calls == [8]
+    assert calls == [4 * 2]  # sentences × beams
 
 
 @pytest.mark.parametrize("kind", ["tree", "plain"])
@@ -142,7 +142,7 @@ def test_no_word_sees_a_later_one(kind: str) -> None:
     assert not torch.allclose(before[:, 4:], after[:, 4:])
 
 
-def test_a_decoder_mask_hides_padding_on_either_side() -> None:
+def test_a_masked_target_word_is_seen_by_no_later_one() -> None:
     model, inputs = model_and_inputs("plain")
     target = torch.randint(4, 12, (4, 5))
     mask = torch.ones(4, 5)

@@ -44,18 +44,18 @@ def test_ablations_lack_the_parameters_that_they_leave_out() -> None:
 
 
 def test_one_table_holds_tokens_and_labels_and_labels_are_never_predicted() -> None:
-    model = TreeTransformerForConditionalGeneration(tree_config())
+    model = TreeTransformerForConditionalGeneration(tree_config()).eval()
     table = model.get_input_embeddings().weight
     assert table.shape == (40 + 6, 16)
     assert [name for name, p in model.named_parameters() if p.shape[0] == 46] == ["encoder.embedding.weight"]
-    inputs = inputs_of(examples())
-    output = model(**inputs, labels=torch.randint(4, 40, (4, 5)))
-    assert output.logits.shape == (4, 5, 40)
+    inputs, labels = inputs_of(examples()), torch.randint(4, 40, (4, 5))
+    encoded = model.encoder(**inputs)
+    before = model(**inputs, labels=labels, encoder_outputs=encoded).logits
+    assert before.shape == (4, 5, 40)
     with torch.no_grad():
-        table[40:] += 1  # labels move the encoder's states, and the logits through them alone
-    again = model(**inputs, labels=torch.randint(4, 40, (4, 5)), encoder_outputs=model.encoder(**inputs))
-    assert again.logits.shape == (4, 5, 40)
-    assert not torch.allclose(again.logits, output.logits)
+        table[40:] += torch.randn(6, 16)
+    assert torch.equal(model(**inputs, labels=labels, encoder_outputs=encoded).logits, before)
+    assert not torch.allclose(model(**inputs, labels=labels).logits, before)  # never predicted, but read
 
 
 def test_the_output_product_gives_label_rows_no_gradient() -> None:

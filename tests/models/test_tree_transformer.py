@@ -194,8 +194,8 @@ def test_attentions_and_leaf_weights_are_returned_when_asked_for() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"node_spans": None}, "node_spans: a tree model needs the nodes of its trees, got None"),
-        ({"node_ids": None}, "node_ids: a tree model needs the nodes of its trees, got None"),
+        ({"node_spans": None}, "node_spans: a tree model needs the leaves and nodes of its trees, got None"),
+        ({"node_ids": None}, "node_ids: a tree model needs the leaves and nodes of its trees, got None"),
         ({"node_ids": torch.zeros(4, 1).long()}, r"node_ids: expected a shape .* got \[4, 1\]"),
         ({"node_mask": torch.ones(4, 1)}, "node_mask: expected the shape"),
         ({"node_spans": torch.zeros(4, 8, 2).long()}, "node_spans: expected 0 <= start < end"),

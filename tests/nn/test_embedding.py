@@ -7,12 +7,12 @@ import math
 import pytest
 import torch
 
-from treeformer.nn import Embedding, sinusoids
+from treeformer.nn import ScaledEmbedding, sinusoids
 
 
 def test_vectors_are_scaled_and_the_padding_row_is_zero() -> None:
     torch.manual_seed(0)
-    embedding = Embedding(2000, 64, padding=7)
+    embedding = ScaledEmbedding(2000, 64, padding=7)
     assert not embedding.weight[7].any()
     assert embedding.weight.std().item() == pytest.approx(1 / 8, rel=0.02)
     ids = torch.tensor([[3, 7, 5]])
@@ -20,7 +20,7 @@ def test_vectors_are_scaled_and_the_padding_row_is_zero() -> None:
 
 
 def test_a_lookup_of_padding_gives_no_gradient() -> None:
-    embedding = Embedding(10, 4, padding=0)
+    embedding = ScaledEmbedding(10, 4, padding=0)
     embedding(torch.tensor([0, 3])).sum().backward()
     assert embedding.weight.grad is not None
     assert embedding.weight.grad.abs().sum(1).nonzero().flatten().tolist() == [3]
@@ -28,7 +28,7 @@ def test_a_lookup_of_padding_gives_no_gradient() -> None:
 
 def test_a_padding_row_outside_the_table_is_refused() -> None:
     with pytest.raises(ValueError, match="padding: expected a row of the table, 0 to 9, got 10"):
-        Embedding(10, 4, padding=10)
+        ScaledEmbedding(10, 4, padding=10)
 
 
 @pytest.mark.parametrize("width", [6, 7])

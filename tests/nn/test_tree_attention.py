@@ -158,5 +158,18 @@ def test_states_that_do_not_fit_the_trees_are_refused() -> None:
         ValueError, match=r"states: expected 5 leaves and 4 nodes .* got a shape \[1, 8, 16\]"
     ):
         attention_with({})(torch.zeros(1, 8, 16), batch)
-    with pytest.raises(ValueError, match="heads: expected an even head width, got 9 / 3"):
-        TreeAttention(9, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"d_model": 9, "heads": 3}, "heads: expected an even head width, got 9 / 3"),
+        ({"vertical_rows": 0}, "vertical_rows: expected at least 1, got 0"),
+        ({"horizontal_rows": 0}, "horizontal_rows: expected at least 1, got 0"),
+        ({"convention": "papers"}, "convention: expected one of paper, released, got 'papers'"),
+        ({"implementation": "fast"}, "implementation: expected one of auto, matrix, naive, got 'fast'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TreeAttention(**{"d_model": 16, "heads": 2, **options})  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.trees import TreeFormatError, read_trees
+from treeformer.trees import Tree, TreeFormatError, read_trees, write_trees
 
 TEXT = "(S (NN a))\n(S (NN \u00e9))\n"
 COMPRESSORS = [(".xz", lzma.compress), (".gz", gzip.compress), (".bz2", bz2.compress)]
@@ -60,3 +60,12 @@ def test_a_missing_file_is_missing(tmp_path: Path) -> None:
     for name in ("none", "none.xz"):
         with pytest.raises(FileNotFoundError):
             list(read_trees(tmp_path / name))
+
+
+@pytest.mark.parametrize("ending", ["", ".xz", ".gz", ".bz2"])
+def test_what_is_written_is_read_back_compressed_or_not(tmp_path: Path, ending: str) -> None:
+    tree = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VBZ sleeps))")
+    path = tmp_path / f"trees{ending}"
+    write_trees([tree, tree], path)
+    assert list(read_trees(path)) == [tree, tree]
+    assert path.read_bytes().startswith(b"(S") == (ending == "")

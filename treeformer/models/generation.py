@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from transformers import DynamicCache, EncoderDecoderCache, GenerationMixin
 
 from treeformer.models.outputs import EncoderOutput, TranslationOutput, recorded_weights
-from treeformer.models.pretrained import IGNORED, PreTrained, cross_entropy
-from treeformer.nn import AttentionRecord, Decoder, Embedding, sinusoids
+from treeformer.models.pretrained import IGNORED, PreTrained, compute_dtype, cross_entropy
+from treeformer.nn import AttentionRecord, Decoder, with_positions
 from treeformer.nn.attention import additive, causal_mask
 from treeformer.nn.stacks import KeysValues
 
@@ -24,13 +24,7 @@ class AttentionTranslator(PreTrained, GenerationMixin):
     ``decoder``. Its ``forward`` names its inputs, encodes them, and calls `decode`.
     """
 
-    encoder: nn.Module
     decoder: Decoder
-
-    def get_input_embeddings(self) -> Embedding:
-        embedding = self.encoder.embedding
-        assert isinstance(embedding, Embedding)
-        return embedding
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """``labels [B, q]`` moved one place to the right, after the start token."""
@@ -73,18 +67,20 @@ class AttentionTranslator(PreTrained, GenerationMixin):
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
         past = past_key_values.get_seq_length() if past_key_values is not None else 0
         memory = keys_values() if past_key_values is None else _cached(past_key_values, keys_values)
-        dtype = memory[0][0].dtype if memory else self.dtype
+        target = with_positions(self.get_input_embeddings()(decoder_input_ids), past)
+        target = F.dropout(target, self.config.dropout, self.training)
+        dtype = compute_dtype(target)
         bias, causal = _target_bias(decoder_input_ids, decoder_attention_mask, past, dtype)
         self_record: list[AttentionRecord] | None = [] if output_attentions else None
         cross_record: list[AttentionRecord] | None = [] if output_attentions else None
         hidden: list[Tensor] | None = [] if output_hidden_states else None
         states = self.decoder(
-            self._embed_target(decoder_input_ids, past),
+            target,
             memory,
             None if memory_mask is None else additive(memory_mask[:, None, None].bool(), dtype),
             bias=bias,
             causal=causal,
-            remember=None if past_key_values is None else _remember(past_key_values),
+            remember=None if past_key_values is None else past_key_values.self_attention_cache.update,
             self_record=self_record,
             cross_record=cross_record,
             hidden=hidden,
@@ -103,13 +99,6 @@ class AttentionTranslator(PreTrained, GenerationMixin):
             encoder_leaf_weights=encoded.get("leaf_weights"),
         )
 
-    def _embed_target(self, ids: Tensor, past: int) -> Tensor:
-        """``[B, q, d]`` vectors of target tokens that follow ``past`` others."""
-        vectors = self.get_input_embeddings()(ids)
-        positions = torch.arange(past, past + ids.shape[1], device=ids.device)
-        embedded = vectors + sinusoids(positions, vectors.shape[-1]).to(vectors.dtype)
-        return F.dropout(embedded, self.config.dropout, self.training)
-
 
 def _cached(cache: EncoderDecoderCache, keys_values: Callable[[], list[KeysValues]]) -> list[KeysValues]:
     """Keys and values of the source, from the cache; the first call fills it."""
@@ -119,13 +108,6 @@ def _cached(cache: EncoderDecoderCache, keys_values: Callable[[], list[KeysValue
             cache.is_updated[index] = True
     layers: list[Any] = cache.cross_attention_cache.layers
     return [(layer.keys, layer.values) for layer in layers]
-
-
-def _remember(cache: EncoderDecoderCache) -> Callable[[int, Tensor, Tensor], KeysValues]:
-    def remember(index: int, keys: Tensor, values: Tensor) -> KeysValues:
-        return cache.self_attention_cache.update(keys, values, index)
-
-    return remember
 
 
 def _target_bias(
@@ -143,6 +125,7 @@ def _target_bias(
             raise ValueError(
                 f"decoder_attention_mask: expected a shape {[ids.shape[0], past + q]}, got {list(mask.shape)}"
             )
+        # a query sees itself, so that no row is empty
         itself = torch.eye(past + q, dtype=torch.bool, device=ids.device)[past:]
         visible = visible & (mask[:, None].bool() | itself)
     return additive(visible[:, None], dtype), False

@@ -20,8 +20,16 @@ class PreTrained(PreTrainedModel):
     main_input_name = "input_ids"
     _supports_sdpa = True
 
+    encoder: nn.Module  #: its ``embedding`` holds the tokens in its first ``vocab_size`` rows
+
+    def get_input_embeddings(self) -> Any:
+        return self.encoder.embedding
+
     def _init_weights(self, module: nn.Module) -> None:
-        """Our modules know how they start; a norm starts as the identity, any other linear map as Xavier."""
+        """Our modules know how they start; a norm starts as the identity, any other linear map as Xavier.
+
+        Modules come after those inside them, so what a module says about its parts has the last word.
+        """
         if isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
             nn.init.zeros_(module.bias)
@@ -62,15 +70,6 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean cross-entropy of ``logits [..., classes]`` and ``targets [...]``, in float32 at least."""
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(wide.flatten(0, -2), targets.flatten(), ignore_index=IGNORED)
-
-
-def sentence_loss(logits: Tensor, labels: Tensor | None) -> Tensor | None:
-    """Mean cross-entropy of ``logits [B, classes]``, None without labels."""
-    if labels is None:
-        return None
-    if labels.shape != logits.shape[:1]:
-        raise ValueError(f"labels: expected a shape {[logits.shape[0]]}, got {list(labels.shape)}")
-    return cross_entropy(logits, labels)
 
 
 def compute_dtype(states: Tensor) -> torch.dtype:

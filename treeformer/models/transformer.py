@@ -7,7 +7,9 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 from transformers import EncoderDecoderCache, PreTrainedConfig
+from transformers.utils.generic import can_return_tuple
 
+from treeformer.models.classification import SequenceClassifier, sentence_loss
 from treeformer.models.generation import AttentionTranslator
 from treeformer.models.outputs import (
     ClassificationOutput,
@@ -15,16 +17,16 @@ from treeformer.models.outputs import (
     TranslationOutput,
     recorded_weights,
 )
-from treeformer.models.pretrained import PreTrained, check_choice, compute_dtype, sentence_loss
+from treeformer.models.pretrained import check_choice, compute_dtype
 from treeformer.nn import (
     Attention,
     AttentionRecord,
     Decoder,
     DecoderLayer,
-    Embedding,
     Encoder,
     EncoderLayer,
-    sinusoids,
+    ScaledEmbedding,
+    with_positions,
 )
 from treeformer.nn.attention import additive
 from treeformer.nn.stacks import Norm
@@ -57,8 +59,8 @@ class TransformerConfig(PreTrainedConfig):
     decoder_layers: int = 6
     attention_heads: int = 8
     ffn_dim: int = 2048
-    dropout: float | int = 0.1
-    attention_dropout: float | int = 0.0
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
     norm: Norm = "post"
     bos_token_id: int = 0
     pad_token_id: int = 1
@@ -79,7 +81,7 @@ class TransformerEncoder(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.embedding = Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.embedding = ScaledEmbedding(config.vocab_size, config.d_model, config.pad_token_id)
         self.dropout = nn.Dropout(config.dropout)
         self.stack = Encoder(
             [
@@ -93,18 +95,16 @@ class TransformerEncoder(nn.Module):
             norm=config.norm,
         )
 
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool = True,
     ) -> EncoderOutput:
         """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens that are there."""
-        vectors = self.embedding(input_ids)
-        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
-        states = self.dropout(vectors + sinusoids(positions, vectors.shape[-1]).to(vectors.dtype))
+        states = self.dropout(with_positions(self.embedding(input_ids)))
         bias = None
         if attention_mask is not None:
             bias = additive(attention_mask[:, None, None].bool(), compute_dtype(states))
@@ -117,7 +117,7 @@ class TransformerEncoder(nn.Module):
         )
 
 
-class TransformerForSequenceClassification(PreTrained):
+class TransformerForSequenceClassification(SequenceClassifier):
     """A Transformer encoder; the mean of its states goes to one linear layer."""
 
     config_class = TransformerConfig
@@ -125,13 +125,9 @@ class TransformerForSequenceClassification(PreTrained):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
-        self.encoder = TransformerEncoder(config)
-        self.classifier = nn.Linear(config.d_model, config.num_labels)  # type: ignore[arg-type]
-        self.post_init()
+        self.add_head(TransformerEncoder(config))
 
-    def get_input_embeddings(self) -> Embedding:
-        return self.encoder.embedding
-
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor,
@@ -139,19 +135,13 @@ class TransformerForSequenceClassification(PreTrained):
         labels: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool = True,
     ) -> ClassificationOutput:
         """Logits ``[B, labels]``, and the loss if ``labels [B]`` are given."""
         encoded = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         present = mask.to(encoded.last_hidden_state.dtype)[..., None]
         logits = self.classifier((encoded.last_hidden_state * present).sum(1) / present.sum(1))
-        return ClassificationOutput(
-            loss=sentence_loss(logits, labels),
-            logits=logits,
-            hidden_states=encoded.hidden_states,
-            attentions=encoded.attentions,
-        )
+        return self.output(encoded, logits, sentence_loss(logits, labels))
 
 
 class TransformerForConditionalGeneration(AttentionTranslator):
@@ -177,6 +167,7 @@ class TransformerForConditionalGeneration(AttentionTranslator):
         )
         self.post_init()
 
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -189,7 +180,6 @@ class TransformerForConditionalGeneration(AttentionTranslator):
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool = True,
     ) -> TranslationOutput:
         """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; `decode` tells the rest."""
         if encoder_outputs is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import EncoderDecoderCache
+from transformers.utils.generic import can_return_tuple
 
+from treeformer.models.classification import SequenceClassifier, sentence_loss
 from treeformer.models.generation import AttentionTranslator
 from treeformer.models.outputs import (
     ClassificationOutput,
@@ -16,21 +18,21 @@ from treeformer.models.outputs import (
     recorded_leaf_weights,
     recorded_weights,
 )
-from treeformer.models.pretrained import IGNORED, PreTrained, check_choice, cross_entropy, sentence_loss
+from treeformer.models.pretrained import IGNORED, cross_entropy
 from treeformer.models.transformer import TransformerConfig, layer_sizes
 from treeformer.nn import (
     Attention,
     AttentionRecord,
     Decoder,
     DecoderLayer,
-    Embedding,
     Encoder,
     EncoderLayer,
+    ScaledEmbedding,
     TreeAttention,
-    sinusoids,
+    with_positions,
 )
-from treeformer.ops import TreeBatch
-from treeformer.ops.accumulation import Convention
+from treeformer.ops import Convention, TreeBatch
+from treeformer.ops.convention import check_convention
 
 
 class TreeTransformerConfig(TransformerConfig):
@@ -59,7 +61,7 @@ class TreeTransformerConfig(TransformerConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_choice(self, "convention", get_args(Convention))
+        check_convention(self.convention)
 
 
 class TreeTransformerEncoder(nn.Module):
@@ -70,7 +72,7 @@ class TreeTransformerEncoder(nn.Module):
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__()
         self.vocab_size = config.vocab_size
-        self.embedding = Embedding(
+        self.embedding = ScaledEmbedding(
             config.vocab_size + config.node_vocab_size, config.d_model, config.pad_token_id
         )
         self.dropout = nn.Dropout(config.dropout)
@@ -83,6 +85,7 @@ class TreeTransformerEncoder(nn.Module):
             norm=config.norm,
         )
 
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor,
@@ -92,8 +95,6 @@ class TreeTransformerEncoder(nn.Module):
         node_spans: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool = True,
-        batch: TreeBatch | None = None,
     ) -> EncoderOutput:
         """States ``[B, n + m, d]`` of leaves and nodes.
 
@@ -101,11 +102,19 @@ class TreeTransformerEncoder(nn.Module):
             input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
             node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, from 0, padded on the right.
             node_spans: ``[B, m, 2]`` half-open spans of the nodes.
-            batch: the trees, if the caller has made them of the same tensors already.
         """
-        if batch is None:
-            mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-            batch = tree_batch(mask, node_mask, node_spans)
+        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
+        return self.encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)
+
+    def encode(
+        self,
+        input_ids: Tensor,
+        node_ids: Tensor | None,
+        batch: TreeBatch,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> EncoderOutput:
+        """The same for trees that are a batch already."""
         node_ids = required("node_ids", node_ids)
         if node_ids.shape != batch.node_mask.shape:
             raise ValueError(
@@ -123,27 +132,23 @@ class TreeTransformerEncoder(nn.Module):
 
     def _embed(self, input_ids: Tensor, node_ids: Tensor) -> Tensor:
         """``[B, n + m, d]``: tokens with their positions, labels without."""
-        n, m = input_ids.shape[1], node_ids.shape[1]
         vectors = self.embedding(torch.cat([input_ids, node_ids + self.vocab_size], dim=1))
-        positions = sinusoids(torch.arange(n, device=input_ids.device), vectors.shape[-1])
-        return vectors + nn.functional.pad(positions, (0, 0, 0, m)).to(vectors.dtype)
+        leaves, nodes = vectors.split([input_ids.shape[1], node_ids.shape[1]], dim=1)
+        return torch.cat([with_positions(leaves), nodes], dim=1)
 
 
-class TreeTransformerForSequenceClassification(PreTrained):
+class TreeTransformerForSequenceClassification(SequenceClassifier):
     """A tree encoder and one linear layer that reads the root, and every word and phrase if one wants."""
 
     config_class = TreeTransformerConfig
     config: TreeTransformerConfig
+    encoder: TreeTransformerEncoder
 
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__(config)
-        self.encoder = TreeTransformerEncoder(config)
-        self.classifier = nn.Linear(config.d_model, config.num_labels)  # type: ignore[arg-type]
-        self.post_init()
+        self.add_head(TreeTransformerEncoder(config))
 
-    def get_input_embeddings(self) -> Embedding:
-        return self.encoder.embedding
-
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor,
@@ -156,7 +161,6 @@ class TreeTransformerForSequenceClassification(PreTrained):
         node_targets: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool = True,
     ) -> ClassificationOutput:
         """Logits of the sentence (its root), of every leaf and of every node.
 
@@ -166,15 +170,8 @@ class TreeTransformerForSequenceClassification(PreTrained):
             leaf_targets, node_targets: ``[B, n]`` and ``[B, m]`` labels of words and phrases, −100 for none;
                 the loss is the mean over all of them. Not together with ``labels``.
         """
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        batch = tree_batch(mask, node_mask, node_spans)
-        encoded = self.encoder(
-            input_ids,
-            node_ids=node_ids,
-            batch=batch,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
+        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
+        encoded = self.encoder.encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)
         logits = self.classifier(encoded.last_hidden_state)
         leaf_logits, node_logits = logits.split([batch.n, batch.m], dim=1)
         root = batch.node_mask.sum(1) - 1
@@ -185,15 +182,7 @@ class TreeTransformerForSequenceClassification(PreTrained):
             loss = _phrase_loss(logits, leaf_targets, node_targets, batch)
         else:
             raise ValueError("labels: expected these or leaf_targets and node_targets, got both")
-        return ClassificationOutput(
-            loss=loss,
-            logits=root_logits,
-            leaf_logits=leaf_logits,
-            node_logits=node_logits,
-            hidden_states=encoded.hidden_states,
-            attentions=encoded.attentions,
-            leaf_weights=encoded.leaf_weights,
-        )
+        return self.output(encoded, root_logits, loss, leaf_logits=leaf_logits, node_logits=node_logits)
 
 
 class TreeTransformerForConditionalGeneration(AttentionTranslator):
@@ -201,6 +190,7 @@ class TreeTransformerForConditionalGeneration(AttentionTranslator):
 
     config_class = TreeTransformerConfig
     config: TreeTransformerConfig
+    encoder: TreeTransformerEncoder
 
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__(config)
@@ -219,6 +209,7 @@ class TreeTransformerForConditionalGeneration(AttentionTranslator):
         )
         self.post_init()
 
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -234,7 +225,6 @@ class TreeTransformerForConditionalGeneration(AttentionTranslator):
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool = True,
     ) -> TranslationOutput:
         """Logits ``[B, q, vocab_size]`` of the target given the source tree.
 
@@ -243,28 +233,17 @@ class TreeTransformerForConditionalGeneration(AttentionTranslator):
             encoder_outputs: with these, ``input_ids`` and ``node_ids`` are not needed.
             decoder_input_ids, …: see `AttentionTranslator.decode`.
         """
-        if attention_mask is None:
-            if input_ids is None:
-                raise ValueError("attention_mask: expected with encoder_outputs, got None")
-            attention_mask = torch.ones_like(input_ids)
         cached = past_key_values is not None and past_key_values.is_updated.get(0, False)
-        batch = None if cached else tree_batch(attention_mask, node_mask, node_spans)
+        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans, check=not cached)
         if encoder_outputs is None:
-            encoder_outputs = self.encoder(
-                input_ids,
-                attention_mask,
-                node_ids,
-                node_mask,
-                node_spans,
-                output_attentions,
-                output_hidden_states,
-                batch=batch,
+            encoder_outputs = self.encoder.encode(
+                required("input_ids", input_ids), node_ids, batch, output_attentions, output_hidden_states
             )
         states = encoder_outputs.last_hidden_state
         output = self.decode(
             encoder_outputs,
             lambda: [attention.keys_values(states, batch) for attention in self.decoder.cross_attentions],
-            torch.cat([attention_mask.bool(), required("node_mask", node_mask).bool()], dim=1),
+            batch.mask,
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,
             past_key_values=past_key_values,
@@ -274,29 +253,38 @@ class TreeTransformerForConditionalGeneration(AttentionTranslator):
             output_hidden_states=output_hidden_states,
         )
         if output_attentions and self.config.accumulate:
-            leaf_states = states[:, : attention_mask.shape[1]]
+            leaf_states = states[:, : batch.n]
             output.cross_leaf_weights = tuple(
-                attention.accumulation.weights(leaf_states) for attention in self.decoder.cross_attentions
+                attention.leaf_weights(leaf_states) for attention in self.decoder.cross_attentions
             )
         return output
 
 
-def tree_batch(attention_mask: Tensor, node_mask: Tensor | None, node_spans: Tensor | None) -> TreeBatch:
+def tree_batch(
+    attention_mask: Tensor, node_mask: Tensor | None, node_spans: Tensor | None, *, check: bool = True
+) -> TreeBatch:
     """The trees of a model's inputs. On the CPU they are checked; on a GPU that would wait for the device."""
     node_mask, node_spans = required("node_mask", node_mask), required("node_spans", node_spans)
-    on_cpu = attention_mask.device.type == "cpu"
     mask = attention_mask.bool()
-    if on_cpu and (mask[:, 1:] & ~mask[:, :-1]).any():
+    check = check and mask.device.type == "cpu"
+    if check and (mask[:, 1:] & ~mask[:, :-1]).any():
         raise ValueError("attention_mask: expected leaves first, then padding, got leaves after padding")
-    return TreeBatch.from_spans(
-        node_spans, node_mask, mask.sum(1), width=attention_mask.shape[1], validate=on_cpu
-    )
+    return TreeBatch.from_spans(node_spans, node_mask, mask.sum(1), width=mask.shape[1], validate=check)
+
+
+def mask_of(input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
+    """The attention mask, of ones if there is none."""
+    if attention_mask is not None:
+        return attention_mask
+    if input_ids is None:
+        raise ValueError("attention_mask: expected with encoder_outputs, got None")
+    return torch.ones_like(input_ids)
 
 
 def required(name: str, tensor: Tensor | None) -> Tensor:
     """The tensor, or an error that names what is missing."""
     if tensor is None:
-        raise ValueError(f"{name}: a tree model needs the nodes of its trees, got None")
+        raise ValueError(f"{name}: a tree model needs the leaves and nodes of its trees, got None")
     return tensor
 
 

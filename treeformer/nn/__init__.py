@@ -1,8 +1,8 @@
 """Layers made of the operations in `treeformer.ops`: plain `torch.nn.Module`s, nothing else needed."""
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
-from treeformer.nn.attention import Attention, AttentionRecord, MultiHeadAttention
-from treeformer.nn.embedding import Embedding, sinusoids
+from treeformer.nn.attention import Attention, AttentionRecord
+from treeformer.nn.embedding import ScaledEmbedding, sinusoids, with_positions
 from treeformer.nn.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 from treeformer.nn.tree_attention import TreeAttention
 
@@ -11,11 +11,11 @@ __all__ = [
     "AttentionRecord",
     "Decoder",
     "DecoderLayer",
-    "Embedding",
     "Encoder",
     "EncoderLayer",
     "HierarchicalAccumulation",
-    "MultiHeadAttention",
+    "ScaledEmbedding",
     "TreeAttention",
     "sinusoids",
+    "with_positions",
 ]

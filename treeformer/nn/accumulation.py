@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from treeformer.ops import TreeBatch
-from treeformer.ops.accumulation import Convention, Implementation, implementation_named
+from treeformer.ops import Convention, Implementation, TreeBatch
+from treeformer.ops.accumulation import implementation_named
+from treeformer.ops.convention import check_convention
 
 
 class HierarchicalAccumulation(nn.Module):
@@ -15,8 +16,9 @@ class HierarchicalAccumulation(nn.Module):
 
     Args:
         d_model, heads: width of the states, and number of heads of the values.
-        vertical_rows, horizontal_rows: sizes of the two tables, shared by all heads; 0 and 0 for no tables.
-        convention: ``paper``: one leaf weight for all heads; ``released``: one weight a head, with a bias.
+        vertical_rows, horizontal_rows: sizes of the two tables, which all heads share.
+        hierarchical_embeddings: False leaves the tables out.
+        convention: see `treeformer.ops.convention`.
         implementation: see `treeformer.ops.accumulate`.
     """
 
@@ -27,10 +29,12 @@ class HierarchicalAccumulation(nn.Module):
         *,
         vertical_rows: int = 50,
         horizontal_rows: int = 100,
+        hierarchical_embeddings: bool = True,
         convention: Convention = "paper",
         implementation: Implementation = "auto",
     ) -> None:
         super().__init__()
+        check_convention(convention)
         self.convention = convention
         self.accumulate = implementation_named(implementation)
         self.leaf_weight = (
@@ -38,10 +42,13 @@ class HierarchicalAccumulation(nn.Module):
         )
         self.vertical: nn.Parameter | None = None
         self.horizontal: nn.Parameter | None = None
-        if vertical_rows or horizontal_rows:
+        if hierarchical_embeddings:
             half, rest = divmod(d_model // heads, 2)
             if rest:
                 raise ValueError(f"heads: expected an even head width, got {d_model} / {heads}")
+            for name, rows in (("vertical_rows", vertical_rows), ("horizontal_rows", horizontal_rows)):
+                if rows < 1:
+                    raise ValueError(f"{name}: expected at least 1, got {rows}")
             self.vertical = nn.Parameter(torch.empty(vertical_rows, half))
             self.horizontal = nn.Parameter(torch.empty(horizontal_rows, half))
         self.reset_parameters()

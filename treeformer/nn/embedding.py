@@ -6,11 +6,10 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 
-class Embedding(nn.Module):
-    """A table of vectors; some of its rows may serve as output weights too.
+class ScaledEmbedding(nn.Embedding):
+    """A table of vectors that are multiplied by √d; its rows may serve as output weights, too.
 
     Args:
         rows: number of vectors.
@@ -18,25 +17,28 @@ class Embedding(nn.Module):
         padding: the row that starts as zero and gets no gradient from lookups.
     """
 
+    padding_idx: int
+
     def __init__(self, rows: int, d_model: int, padding: int) -> None:
-        super().__init__()
         if not 0 <= padding < rows:
             raise ValueError(f"padding: expected a row of the table, 0 to {rows - 1}, got {padding}")
-        self.padding = padding
-        self.weight = nn.Parameter(torch.empty(rows, d_model))
-        self.reset_parameters()
+        super().__init__(rows, d_model, padding_idx=padding)
 
     def reset_parameters(self) -> None:
-        rows, d_model = self.weight.shape
-        keep = torch.ones(rows, 1, device=self.weight.device)
-        keep[self.padding] = 0
-        nn.init.normal_(self.weight, std=1 / math.sqrt(d_model))
+        """Rows ~ N(0, 1/d), so that vectors start with variance 1."""
+        nn.init.normal_(self.weight, std=1 / math.sqrt(self.embedding_dim))
         with torch.no_grad():
-            self.weight.mul_(keep)
+            self.weight[self.padding_idx].zero_()
 
     def forward(self, ids: Tensor) -> Tensor:
         """``[..., d]``: √d · E[ids]."""
-        return F.embedding(ids, self.weight, self.padding) * math.sqrt(self.weight.shape[1])
+        return super().forward(ids) * math.sqrt(self.embedding_dim)
+
+
+def with_positions(vectors: Tensor, first: int = 0) -> Tensor:
+    """``vectors [B, s, d]`` with those of the positions ``first``, ``first + 1``, … added."""
+    positions = torch.arange(first, first + vectors.shape[1], device=vectors.device)
+    return vectors + sinusoids(positions, vectors.shape[-1]).to(vectors.dtype)
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from treeformer.nn.attention import Attention, AttentionRecord, MultiHeadAttenti
 
 Norm = Literal["post", "pre"]
 KeysValues = tuple[Tensor, Tensor]
-Remember = Callable[[int, Tensor, Tensor], KeysValues]
+Remember = Callable[..., KeysValues]
 
 
 class Residual(nn.Module):
@@ -133,7 +134,7 @@ class DecoderLayer(nn.Module):
         *,
         bias: Tensor | None = None,
         causal: bool = True,
-        remember: Callable[[Tensor, Tensor], KeysValues] | None = None,
+        remember: Remember | None = None,
         self_record: list[AttentionRecord] | None = None,
         cross_record: list[AttentionRecord] | None = None,
     ) -> Tensor:
@@ -164,7 +165,7 @@ class Decoder(nn.Module):
 
     @property
     def cross_attentions(self) -> list[Any]:
-        """The attention to the memory of each layer; what kind it is knows the system that made it."""
+        """The attention to the memory of each layer, of the kind that the layers were made with."""
         return [layer.cross_attention for layer in self.layers]
 
     def forward(
@@ -188,7 +189,8 @@ class Decoder(nn.Module):
             memory_bias: ``[B, 1, 1, s]`` bias that hides padding of the source.
             bias: ``[B or 1, 1, q, k]`` bias of self-attention, if it is not plainly causal.
             causal: self-attention sees no later word; False with ``bias``.
-            remember: called with a layer's number and its new keys and values, returns past and new ones.
+            remember: called with a layer's new keys and values and its number as ``layer_idx``; returns past
+                and new ones. The ``update`` of a cache of transformers does that.
             self_record, cross_record: lists that receive one entry a layer.
             hidden: a list that receives the states before each layer and the last ones.
         """
@@ -201,7 +203,7 @@ class Decoder(nn.Module):
                 memory_bias,
                 bias=bias,
                 causal=causal,
-                remember=None if remember is None else _with_index(remember, index),
+                remember=None if remember is None else partial(remember, layer_idx=index),
                 self_record=self_record,
                 cross_record=cross_record,
             )
@@ -209,7 +211,3 @@ class Decoder(nn.Module):
         if hidden is not None:
             hidden.append(states)
         return states
-
-
-def _with_index(remember: Remember, index: int) -> Callable[[Tensor, Tensor], KeysValues]:
-    return lambda keys, values: remember(index, keys, values)

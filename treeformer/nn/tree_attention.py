@@ -7,8 +7,7 @@ from torch import Tensor
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.attention import AttentionRecord, MultiHeadAttention, additive
-from treeformer.ops import TreeBatch
-from treeformer.ops.accumulation import Convention, Implementation
+from treeformer.ops import Convention, Implementation, TreeBatch
 
 
 class TreeAttention(MultiHeadAttention):
@@ -58,8 +57,9 @@ class TreeAttention(MultiHeadAttention):
             HierarchicalAccumulation(
                 d_model,
                 heads,
-                vertical_rows=vertical_rows if hierarchical_embeddings else 0,
-                horizontal_rows=horizontal_rows if hierarchical_embeddings else 0,
+                vertical_rows=vertical_rows,
+                horizontal_rows=horizontal_rows,
+                hierarchical_embeddings=hierarchical_embeddings,
                 convention=convention,
                 implementation=implementation,
             )
@@ -77,9 +77,9 @@ class TreeAttention(MultiHeadAttention):
             batch: the trees, padded to the same ``n`` and ``m``.
             record: a list that receives attention weights and leaf weights.
         """
-        states = without_padding(states, batch)
+        states = zero_padding(states, batch)
         queries, keys, values = self.project(states)
-        leaf_weights = self.leaf_weights(states, batch)
+        leaf_weights = self.leaf_weights(states[:, : batch.n])
         values = self._accumulated(values, leaf_weights, batch)
         bias = batch.shared(subtree_bias if self.subtree_mask else padding_bias, queries.dtype)
         attended = self.attend(queries, keys, values, bias, record=record)
@@ -102,15 +102,13 @@ class TreeAttention(MultiHeadAttention):
 
     def keys_values(self, memory: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor]:
         """Keys and accumulated values ``[B, H, n + m, K]`` of ``memory [B, n + m, d]``."""
-        memory = without_padding(memory, batch)
+        memory = zero_padding(memory, batch)
         keys, values = self.project_memory(memory)
-        return keys, self._accumulated(values, self.leaf_weights(memory, batch), batch)
+        return keys, self._accumulated(values, self.leaf_weights(memory[:, : batch.n]), batch)
 
-    def leaf_weights(self, states: Tensor, batch: TreeBatch) -> Tensor | None:
-        """``[B, heads or 1, n]`` weights w of the leaves, None without accumulation."""
-        if self.accumulation is None:
-            return None
-        return self.accumulation.weights(states[:, : batch.n])
+    def leaf_weights(self, leaf_states: Tensor) -> Tensor | None:
+        """``[B, heads or 1, n]`` weights w of leaves with states ``[B, n, d]``, None without accumulation."""
+        return None if self.accumulation is None else self.accumulation.weights(leaf_states)
 
     def _accumulated(self, values: Tensor, leaf_weights: Tensor | None, batch: TreeBatch) -> Tensor:
         if self.accumulation is None or leaf_weights is None:
@@ -118,7 +116,7 @@ class TreeAttention(MultiHeadAttention):
         return self.accumulation(values, leaf_weights, batch)
 
 
-def without_padding(states: Tensor, batch: TreeBatch) -> Tensor:
+def zero_padding(states: Tensor, batch: TreeBatch) -> Tensor:
     """``states [B, n + m, d]`` with zeros in padding: 0 · NaN would be NaN."""
     if states.shape[:2] != batch.mask.shape:
         raise ValueError(

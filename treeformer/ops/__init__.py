@@ -1,6 +1,7 @@
 """Trees as tensors, and hierarchical accumulation as a pure function on them."""
 
-from treeformer.ops.accumulation import accumulate
+from treeformer.ops.accumulation import Implementation, accumulate
 from treeformer.ops.batch import TreeBatch
+from treeformer.ops.convention import Convention
 
-__all__ = ["TreeBatch", "accumulate"]
+__all__ = ["Convention", "Implementation", "TreeBatch", "accumulate"]

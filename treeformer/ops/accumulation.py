@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 from torch import Tensor
 
 from treeformer.ops import matrix, naive
 from treeformer.ops.batch import TreeBatch
+from treeformer.ops.convention import Convention, check_convention
 
-Convention = Literal["paper", "released"]
 Implementation = Literal["auto", "matrix", "naive"]
 
 
@@ -63,7 +63,7 @@ def accumulate(
         vertical: ``[rows, K / 2]`` embeddings of the place of a node on its branch, or None for no
             hierarchical embeddings. Places past the last row take the last row.
         horizontal: ``[rows, K / 2]`` embeddings of the place of a leaf under its node, with ``vertical``.
-        convention: ``paper``, or ``released`` for the authors' code (docs/method.md lists the differences).
+        convention: ``paper``, or ``released`` for the authors' code; see `treeformer.ops.convention`.
         implementation: ``auto``, ``matrix`` or ``naive``; all give the same numbers.
 
     Returns ``[B, H, m, K]``, zero for padded nodes.
@@ -109,8 +109,7 @@ def _check(
     for name, table in (("vertical", vertical), ("horizontal", horizontal)):
         if table is not None and (table.ndim != 2 or table.shape[0] < 1 or table.shape[1] * 2 != K):
             raise ValueError(f"{name}: expected a shape [rows, {K / 2:g}], got {list(table.shape)}")
-    if convention not in get_args(Convention):
-        raise ValueError(f"convention: expected one of {', '.join(get_args(Convention))}, got {convention!r}")
+    check_convention(convention)
 
 
 def _check_shape(name: str, tensor: Tensor, expected: list[tuple[int, ...]]) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from treeformer.ops.batch import TreeBatch
+from treeformer.ops.convention import Convention, branch_lengths
 
 
 def accumulate(
@@ -19,7 +20,7 @@ def accumulate(
     batch: TreeBatch,
     vertical: Tensor | None,
     horizontal: Tensor | None,
-    convention: str,
+    convention: Convention,
 ) -> Tensor:
     """``[B, H, m, K]`` accumulated node values; coefficients are float32 at least."""
     dtype = torch.promote_types(leaves.dtype, torch.float32)
@@ -42,7 +43,7 @@ def accumulate(
         return result + embedded.to(leaves.dtype)
 
 
-def vertical_counts(A: Tensor, deeper: Tensor, batch: TreeBatch, rows: int, convention: str) -> Tensor:
+def vertical_counts(A: Tensor, deeper: Tensor, batch: TreeBatch, rows: int, convention: Convention) -> Tensor:
     """``[B, H, m, min(rows, depth)]``: how much of each row of the vertical table node i gathers.
 
     A branch (i, j) meets row k if leaf j lies deep enough: a column of ``deeper [B, H, m, depth + 2]``, the
@@ -71,10 +72,9 @@ def horizontal_counts(A: Tensor, before: Tensor, batch: TreeBatch, rows: int) ->
     return _with_last_row(before - above[..., :exact], A, batch, saturates=rows < batch.n)
 
 
-def scales(batch: TreeBatch, convention: str, dtype: torch.dtype) -> Tensor:
+def scales(batch: TreeBatch, convention: Convention, dtype: torch.dtype) -> Tensor:
     """``[B, m, n]``: 1 / (leaves of i · length of branch (i, j)), 0 where j is not under i."""
-    sizes = batch.branch_sizes if convention == "released" else batch.branch_sizes + 1
-    products = sizes.clamp(min=1) * batch.leaf_counts[:, :, None]
+    products = branch_lengths(batch, convention) * batch.leaf_counts[:, :, None]
     return products.to(dtype).reciprocal().masked_fill(~batch.covers, 0)
 
 

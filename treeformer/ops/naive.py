@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from treeformer.ops.batch import TreeBatch
+from treeformer.ops.convention import Convention, branch_lengths
 
 
 def accumulate(
@@ -15,7 +16,7 @@ def accumulate(
     batch: TreeBatch,
     vertical: Tensor | None,
     horizontal: Tensor | None,
-    convention: str,
+    convention: Convention,
 ) -> Tensor:
     """``[B, H, m, K]`` accumulated node values: interpolate, embed, average upwards, aggregate."""
     covers = batch.covers[:, None, :, :, None]
@@ -27,7 +28,7 @@ def accumulate(
     return weighted.sum(3) / batch.leaf_counts[:, None, :, None]
 
 
-def _embeddings(batch: TreeBatch, vertical: Tensor, horizontal: Tensor, convention: str) -> Tensor:
+def _embeddings(batch: TreeBatch, vertical: Tensor, horizontal: Tensor, convention: Convention) -> Tensor:
     """``[B, m, n, K]`` hierarchical embedding of each cell (t, j)."""
     place = torch.arange(batch.n, device=batch.device) - batch.spans[..., :1]
     if convention == "paper":
@@ -43,9 +44,8 @@ def _embeddings(batch: TreeBatch, vertical: Tensor, horizontal: Tensor, conventi
     )
 
 
-def _upward_averages(leaves: Tensor, cells: Tensor, batch: TreeBatch, convention: str) -> Tensor:
+def _upward_averages(leaves: Tensor, cells: Tensor, batch: TreeBatch, convention: Convention) -> Tensor:
     """``[B, H, m, n, K]`` average of leaf j and of the cells on the branch from node i down to it."""
     sums = torch.einsum("bit,bhtjk->bhijk", batch.subtree.to(cells.dtype), cells)
-    sizes = batch.branch_sizes if convention == "released" else batch.branch_sizes + 1
-    averages = (leaves[:, :, None] + sums) / sizes.clamp(min=1)[:, None, :, :, None]
+    averages = (leaves[:, :, None] + sums) / branch_lengths(batch, convention)[:, None, :, :, None]
     return torch.where(batch.covers[:, None, :, :, None], averages, 0)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .diagnosis import Source, explain, tree_position
 from .errors import TreeFormatError
-from .files import TextSource, numbered_lines, source_name
+from .files import TextSource, numbered_lines, open_for_writing, source_name
 from .labels import DOCUMENT, TRACE
 from .scanner import STRIPPED, VERBATIM, MalformedError, scan_collapsed, scan_kept
 from .transforms import collapse
@@ -85,7 +85,8 @@ def read_tree_lines(
 def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
     """Write trees one a line to a path or an open text stream.
 
-    A file appears whole or not at all: it is written beside its place and then moved there.
+    A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is compressed. A file appears whole or not at all: it is
+    written beside its place and then moved there.
     """
     if not isinstance(target, (str, os.PathLike)):
         target.writelines(f"{tree}\n" for tree in trees)
@@ -93,7 +94,7 @@ def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
     path = Path(target)
     unfinished = path.with_name(path.name + ".unfinished")
     try:
-        with open(unfinished, "w", encoding="utf-8", newline="\n") as stream:
+        with open_for_writing(os.fspath(unfinished), path.suffix) as stream:
             write_trees(trees, stream)
         unfinished.replace(path)
     finally:

@@ -67,6 +67,24 @@ def _stream_lines(stream: IO[str]) -> NumberedLines:
         raise TreeFormatError(problem, file=source_name(stream), line=number + 1, column=1) from error
 
 
+def open_for_writing(path: str, ending: str) -> IO[str]:
+    """A text file to write to, compressed if ``ending`` is that of an archive."""
+    match ending:
+        case ".xz":
+            import lzma
+
+            return lzma.open(path, "wt", encoding="utf-8", newline="\n")
+        case ".gz":
+            import gzip
+
+            return gzip.open(path, "wt", encoding="utf-8", newline="\n")
+        case ".bz2":
+            import bz2
+
+            return bz2.open(path, "wt", encoding="utf-8", newline="\n")
+    return open(path, "w", encoding="utf-8", newline="\n")
+
+
 def _open_binary(path: str) -> tuple[BinaryIO, tuple[type[Exception], ...]]:
     """The bytes of a file, decompressed by its ending, and the errors that mean a damaged archive."""
     match PurePath(path).suffix:
