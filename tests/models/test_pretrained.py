@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def test_a_folder_with_a_pickle_alone_is_refused_and_not_run(tmp_path: Path) -> 
         TreeTransformerForSequenceClassification.from_pretrained(folder)
     with pytest.raises(ValueError, match="only safetensors files are loaded"):
         TreeTransformerForSequenceClassification.from_pretrained(folder, use_safetensors=False)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_an_index_that_names_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    (folder / "weights.bin").write_bytes(pickle.dumps(Bomb(tmp_path / "exploded")))
+    index = {"metadata": {"total_size": 1}, "weight_map": {"classifier.weight": "weights.bin"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ValueError, match=r"expected safetensors files, got weights\.bin"):
+        TreeTransformerForSequenceClassification.from_pretrained(folder)
     assert not (tmp_path / "exploded").exists()
 
 

@@ -18,6 +18,7 @@ from treeformer import (
     TreeTransformerForConditionalGeneration,
     TreeTransformerForSequenceClassification,
 )
+from treeformer.nn import sinusoids
 from treeformer.trees import balanced, right_branching
 
 
@@ -194,8 +195,11 @@ def test_attentions_and_leaf_weights_are_returned_when_asked_for() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"node_spans": None}, "node_spans: a tree model needs the leaves and nodes of its trees, got None"),
-        ({"node_ids": None}, "node_ids: a tree model needs the leaves and nodes of its trees, got None"),
+        ({"node_spans": None}, "node_spans: expected a tensor, got None"),
+        ({"node_ids": None}, "node_ids: expected a tensor, got None"),
+        ({"node_ids": torch.full((4, 8), 6)}, "node_ids: expected 0 to 5, got 0 to 6"),
+        ({"node_ids": torch.full((4, 8), -1)}, "node_ids: expected 0 to 5, got -1 to 0"),
+        ({"input_ids": torch.full((4, 9), 40)}, "input_ids: expected 0 to 39, got 40 to 40"),
         ({"node_ids": torch.zeros(4, 1).long()}, r"node_ids: expected a shape .* got \[4, 1\]"),
         ({"node_mask": torch.ones(4, 1)}, "node_mask: expected the shape"),
         ({"node_spans": torch.zeros(4, 8, 2).long()}, "node_spans: expected 0 <= start < end"),
@@ -220,8 +224,52 @@ def test_inputs_that_do_not_fit_are_refused(change: dict[str, Tensor], message: 
         ({"norm": "both"}, "norm: expected one of post, pre, got 'both'"),
         ({"convention": "papers"}, "convention: expected one of paper, released, got 'papers'"),
         ({"attention_heads": 3}, "heads: expected a divisor of d_model 16, got 3"),
+        ({"d_model": 0}, "d_model: expected a whole number, at least 1, got 0"),
+        ({"vocab_size": "40"}, "vocab_size: expected a whole number, at least 1, got '40'"),
+        ({"vertical_rows": 0}, "vertical_rows: expected a whole number, at least 1, got 0"),
+        ({"attention_dropout": 2.0}, "attention_dropout: expected a rate from 0 to less than 1, got 2.0"),
+        ({"pad_token_id": 43}, "pad_token_id: expected 0 to 39, got 43"),
     ],
 )
 def test_a_config_with_an_unknown_choice_is_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         classifier(**change)
+
+
+def test_leaves_have_positions_and_nodes_have_none() -> None:
+    model, inputs = classifier(), inputs_of(examples())
+    n = inputs["input_ids"].shape[1]
+    states = model.encoder(**inputs, output_hidden_states=True).hidden_states[0]
+    table = model.get_input_embeddings().weight * 4  # √16
+    leaves = table[inputs["input_ids"]] + sinusoids(torch.arange(n), 16)
+    torch.testing.assert_close(states[:, :n], leaves)
+    torch.testing.assert_close(states[:, n:], table[40 + inputs["node_ids"]])
+
+
+def test_tables_have_the_sizes_of_the_config() -> None:
+    model = TreeTransformerForConditionalGeneration(tree_config(vertical_rows=7, horizontal_rows=9))
+    for name, rows in (("vertical", 7), ("horizontal", 9)):
+        shapes = [p.shape for own, p in model.named_parameters() if own.endswith(f".{name}")]
+        assert shapes == [(rows, 4)] * 4
+
+
+def test_embeddings_have_dropout_in_training() -> None:
+    model, inputs = classifier(dropout=0.5), inputs_of(examples())
+
+    def embedded() -> Tensor:
+        return model.encoder(**inputs, output_hidden_states=True).hidden_states[0]
+
+    assert torch.equal(embedded(), embedded())
+    model.train()
+    assert not torch.equal(embedded(), embedded())
+
+
+def test_the_table_of_a_tree_model_cannot_grow() -> None:
+    with pytest.raises(NotImplementedError, match="tokens and labels"):
+        classifier().resize_token_embeddings(50)
+
+
+def test_a_target_with_another_number_of_examples_is_refused() -> None:
+    model = TreeTransformerForConditionalGeneration(tree_config())
+    with pytest.raises(ValueError, match="expected 4 examples as in the source, got 3"):
+        model(**inputs_of(examples()), labels=torch.ones(3, 5).long())

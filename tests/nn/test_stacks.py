@@ -6,16 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.nn.twins import copy_attention, copy_encoder
 from treeformer.nn import Attention, Decoder, DecoderLayer, Encoder, EncoderLayer
 from treeformer.nn.attention import additive
 
 WIDTH, HEADS, INNER = 24, 4, 40
-
-
-def copy_attention(ours: Attention, theirs: nn.MultiheadAttention) -> None:
-    assert theirs.in_proj_weight is not None
-    ours.input.weight.data, ours.input.bias.data = theirs.in_proj_weight.data, theirs.in_proj_bias.data
-    ours.output.load_state_dict(theirs.out_proj.state_dict())
 
 
 def paired(ours: nn.Module, theirs: nn.Module) -> list[tuple[Tensor, Tensor]]:
@@ -44,14 +39,7 @@ def test_the_encoder_equals_torchs(norm: str) -> None:
     ).double()
     for parameter in theirs.parameters():
         nn.init.normal_(parameter, std=0.3)
-    for own, other in zip(ours.layers, theirs.layers, strict=True):
-        copy_attention(own.attention, other.self_attn)
-        own.feed_forward.inner.load_state_dict(other.linear1.state_dict())
-        own.feed_forward.outer.load_state_dict(other.linear2.state_dict())
-        own.attention_residual.norm.load_state_dict(other.norm1.state_dict())
-        own.feed_forward_residual.norm.load_state_dict(other.norm2.state_dict())
-    if norm == "pre":
-        ours.last_norm.load_state_dict(theirs.norm.state_dict())
+    copy_encoder(ours, theirs)
     states = torch.randn(3, 6, WIDTH, dtype=torch.float64)
     mask = torch.arange(6) < torch.tensor([[6], [4], [1]])
     inputs = [states.clone().requires_grad_() for _ in range(2)]
@@ -117,3 +105,13 @@ def test_the_norm_first_variant_ends_with_one_norm() -> None:
     result = Encoder(layers, WIDTH, norm="pre")(states, None)
     torch.testing.assert_close(result.mean(-1), torch.zeros(2, 5), rtol=0, atol=1e-5)
     torch.testing.assert_close(result.var(-1, unbiased=False), torch.ones(2, 5), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_residual_branches_have_dropout_in_training_alone(norm: str) -> None:
+    torch.manual_seed(0)
+    layer = EncoderLayer(Attention(WIDTH, HEADS), WIDTH, INNER, dropout=0.5, norm=norm)
+    states = torch.randn(2, 5, WIDTH)
+    assert not torch.allclose(layer(states, None), layer(states, None))
+    layer.eval()
+    assert torch.equal(layer(states, None), layer(states, None))

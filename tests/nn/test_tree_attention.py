@@ -173,3 +173,38 @@ def test_states_that_do_not_fit_the_trees_are_refused() -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TreeAttention(**{"d_model": 16, "heads": 2, **options})  # type: ignore[arg-type]
+
+
+def test_dropout_touches_neither_leaf_weights_nor_accumulated_values() -> None:
+    torch.manual_seed(0)
+    attention = TreeAttention(16, 2, dropout=0.5).train()
+    batch = TreeBatch.from_trees([balanced(["w"] * 9)])
+    states = torch.randn(1, batch.n + batch.m, 16)
+    records: list[AttentionRecord] = []
+    outputs = [attention(states, batch, record=records) for _ in range(2)]
+    assert not torch.equal(*outputs)
+    first, second = records
+    assert first.leaf_weights is not None
+    assert second.leaf_weights is not None
+    assert torch.equal(first.leaf_weights, second.leaf_weights)
+    assert torch.equal(*(attention.keys_values(states, batch)[1] for _ in range(2)))
+
+
+def test_a_batch_that_inference_used_first_can_be_trained_on() -> None:
+    attention, batch = attention_with({}), TreeBatch.from_trees([balanced(["w"] * 5)])
+    states = torch.randn(1, batch.n + batch.m, 16)
+    with torch.inference_mode():
+        attention(states, batch)
+    attention(states, batch).sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_the_literal_steps_work_in_half_precision_too(dtype: torch.dtype) -> None:
+    batch = TreeBatch.from_trees([balanced(["w"] * 9)])
+    states = torch.randn(1, batch.n + batch.m, 16)
+    exact = attention_with({})(states, batch)
+    for implementation in ("matrix", "naive"):
+        attention = attention_with({"implementation": implementation}).to(dtype)
+        found = attention(states.to(dtype), batch)
+        assert found.dtype == dtype
+        assert difference(found.float(), exact) < 0.05

@@ -167,6 +167,27 @@ def test_an_examples_output_does_not_depend_on_its_batch(convention: str, data: 
         assert difference(result[[index], :, :m], alone) < 1e-6
 
 
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("shape", [left_branching, right_branching, balanced])
+def test_deep_trees_do_not_lose_precision_in_company(shape, convention: str) -> None:  # type: ignore[no-untyped-def]
+    tree, longer = shape(["w"] * 200), shape(["w"] * 500)
+    together, alone = TreeBatch.from_trees([tree, longer]), TreeBatch.from_trees([tree])
+    torch.manual_seed(0)
+    leaves, nodes, weights, *tables = (
+        tensor.detach().float() for tensor in random_inputs(together, heads=1, weight_heads=1, rows=(50, 100))
+    )
+    own = leaves[[0], :, :200], nodes[[0], :, :199], weights[[0], :, :200]
+    expected = accumulate(
+        *(tensor.double() for tensor in own), alone, *(t.double() for t in tables), convention
+    )
+    scale = expected.abs().max()
+    for result in (
+        accumulate(leaves, nodes, weights, together, *tables, convention)[[0], :, :199],
+        accumulate(*own, alone, *tables, convention),
+    ):
+        assert (result.double() - expected).abs().max() < 1e-6 * scale
+
+
 def test_without_tables_no_embeddings_are_added() -> None:
     examples = [balanced(["w"] * 7)]
     batch = TreeBatch.from_trees(examples)
@@ -227,6 +248,7 @@ def test_nothing_larger_than_nodes_times_leaves_is_ever_made(shape, convention: 
             {"vertical": torch.zeros(3, 3), "horizontal": torch.zeros(3, 2)},
             r"vertical: expected a shape \[rows, 2\], got \[3, 3\]",
         ),
+        ({"nodes": torch.zeros(1, 2, 3, 4).double()}, "nodes: expected the dtype torch.float32 of leaves"),
         ({"convention": "papers"}, "convention: expected one of paper, released, got 'papers'"),
         ({"implementation": "fast"}, "implementation: expected one of auto, matrix, naive, got 'fast'"),
     ],

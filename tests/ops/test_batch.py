@@ -110,11 +110,11 @@ def test_it_moves_to_a_device() -> None:
         ([[[0, 4], [0, 3]]], None, [3], r"<= number of leaves, got \[0, 4\]"),
         ([[[0, 2], [0, 2]]], [[0, 1]], [2], "real nodes first, then padding"),
         ([[[0, 2]]], [[0]], [2], "one node at least"),
-        ([[[0, 1]]], None, [0], r"n_leaves: expected 1 to .* leaves, got 0"),
+        ([[[0, 1]]], None, [0], "width: expected at least 1 leaf, got 0"),
         ([[[0, 2]]], [[1, 1]], [2], r"node_mask: expected the shape \[1, 1\]"),
         ([[[0, 2]]], None, [2, 2], r"n_leaves: expected one number for each of 1 trees, got a shape \[2\]"),
         ([[0, 2]], None, [2], r"node_spans: expected a shape \[batch, nodes, 2\], got \[1, 2\]"),
-        ([[[0.0, 2.0]]], None, [2], "expected integers, got torch.float32"),
+        ([[[0.0, 2.0]]], None, [2], "node_spans: expected integers, got torch.float32"),
     ],
 )
 def test_spans_that_are_no_trees_are_refused(spans, mask, leaves, message) -> None:  # type: ignore[no-untyped-def]

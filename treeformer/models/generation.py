@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from transformers import DynamicCache, EncoderDecoderCache, GenerationMixin
 
 from treeformer.models.outputs import EncoderOutput, TranslationOutput, recorded_weights
-from treeformer.models.pretrained import IGNORED, PreTrained, compute_dtype, cross_entropy
+from treeformer.models.pretrained import IGNORED, PreTrained, check_ids, compute_dtype, cross_entropy
 from treeformer.nn import AttentionRecord, Decoder, with_positions
 from treeformer.nn.attention import additive, causal_mask
 from treeformer.nn.stacks import KeysValues
@@ -61,6 +61,12 @@ class AttentionTranslator(PreTrained, GenerationMixin):
             if labels is None:
                 raise ValueError("decoder_input_ids: expected these or labels, got neither")
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        if len(decoder_input_ids) != len(encoded.last_hidden_state):
+            raise ValueError(
+                f"decoder_input_ids, labels: expected {len(encoded.last_hidden_state)} examples as in the "
+                f"source, got {len(decoder_input_ids)}"
+            )
+        check_ids("decoder_input_ids, labels", decoder_input_ids, self.config.vocab_size)
         if use_cache is None:
             use_cache = self.config.use_cache and labels is None and not self.training
         if use_cache and past_key_values is None:

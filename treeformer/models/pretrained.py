@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any, Self
 
 import torch
@@ -53,10 +55,36 @@ class PreTrained(PreTrainedModel):
                 "use_safetensors: only safetensors files are loaded, a pickle could run any code"
             )
         options.setdefault("local_files_only", True)
+        _refuse_pickles(Path(folder))
         try:
             return super().from_pretrained(folder, *arguments, **options)
         except SafetensorError as error:
             raise ValueError(f"{folder}: the weights are not a valid safetensors file ({error})") from error
+
+
+def _refuse_pickles(folder: Path) -> None:
+    """Refuse an index of weight files that names anything but safetensors files."""
+    for index in folder.glob("*.index.json"):
+        named = set(json.loads(index.read_text(encoding="utf-8")).get("weight_map", {}).values())
+        others = sorted(name for name in named if not name.endswith(".safetensors"))
+        if others:
+            raise ValueError(f"{index}: expected safetensors files, got {', '.join(others)}")
+
+
+def check_sizes(config: PreTrainedConfig, *names: str) -> None:
+    """Refuse a config in which one of these fields is no positive whole number."""
+    for name in names:
+        value = getattr(config, name)
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name}: expected a whole number, at least 1, got {value!r}")
+
+
+def check_rates(config: PreTrainedConfig, *names: str) -> None:
+    """Refuse a config in which one of these fields is no rate of dropout."""
+    for name in names:
+        value = getattr(config, name)
+        if not isinstance(value, int | float) or not 0 <= value < 1:
+            raise ValueError(f"{name}: expected a rate from 0 to less than 1, got {value!r}")
 
 
 def check_choice(config: PreTrainedConfig, name: str, choices: tuple[str, ...]) -> None:
@@ -64,6 +92,30 @@ def check_choice(config: PreTrainedConfig, name: str, choices: tuple[str, ...]) 
     value = getattr(config, name)
     if value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
+
+
+def check_ids(name: str, ids: Tensor, size: int) -> None:
+    """Refuse ids outside 0 … size − 1. Only on the CPU: on a GPU that would wait for the device."""
+    if ids.device.type == "cpu" and ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < size:
+        raise ValueError(f"{name}: expected 0 to {size - 1}, got {int(ids.min())} to {int(ids.max())}")
+
+
+def check_mask(input_ids: Tensor, attention_mask: Tensor) -> None:
+    """Refuse a mask of another shape and, on the CPU, an example without any token."""
+    if attention_mask.shape != input_ids.shape:
+        raise ValueError(
+            f"attention_mask: expected the shape {list(input_ids.shape)} of input_ids, "
+            f"got {list(attention_mask.shape)}"
+        )
+    if attention_mask.device.type == "cpu" and not attention_mask.bool().any(1).all():
+        raise ValueError("attention_mask: expected at least one token in every example, got none")
+
+
+def required(name: str, tensor: Tensor | None) -> Tensor:
+    """The tensor, or an error that names what is missing."""
+    if tensor is None:
+        raise ValueError(f"{name}: expected a tensor, got None")
+    return tensor
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

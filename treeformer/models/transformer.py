@@ -17,7 +17,15 @@ from treeformer.models.outputs import (
     TranslationOutput,
     recorded_weights,
 )
-from treeformer.models.pretrained import check_choice, compute_dtype
+from treeformer.models.pretrained import (
+    check_choice,
+    check_ids,
+    check_mask,
+    check_rates,
+    check_sizes,
+    compute_dtype,
+    required,
+)
 from treeformer.nn import (
     Attention,
     AttentionRecord,
@@ -72,6 +80,12 @@ class TransformerConfig(PreTrainedConfig):
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
         check_choice(self, "norm", get_args(Norm))
+        check_sizes(
+            self, "vocab_size", "d_model", "encoder_layers", "decoder_layers", "attention_heads", "ffn_dim"
+        )
+        check_rates(self, "dropout", "attention_dropout")
+        if not 0 <= self.pad_token_id < self.vocab_size:
+            raise ValueError(f"pad_token_id: expected 0 to {self.vocab_size - 1}, got {self.pad_token_id}")
 
 
 class TransformerEncoder(nn.Module):
@@ -104,9 +118,12 @@ class TransformerEncoder(nn.Module):
         output_hidden_states: bool | None = None,
     ) -> EncoderOutput:
         """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens that are there."""
+        input_ids = required("input_ids", input_ids)
+        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
         states = self.dropout(with_positions(self.embedding(input_ids)))
         bias = None
         if attention_mask is not None:
+            check_mask(input_ids, attention_mask)
             bias = additive(attention_mask[:, None, None].bool(), compute_dtype(states))
         record: list[AttentionRecord] | None = [] if output_attentions else None
         hidden: list[Tensor] | None = [] if output_hidden_states else None

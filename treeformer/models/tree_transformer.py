@@ -18,7 +18,14 @@ from treeformer.models.outputs import (
     recorded_leaf_weights,
     recorded_weights,
 )
-from treeformer.models.pretrained import IGNORED, cross_entropy
+from treeformer.models.pretrained import (
+    IGNORED,
+    PreTrained,
+    check_ids,
+    check_sizes,
+    cross_entropy,
+    required,
+)
 from treeformer.models.transformer import TransformerConfig, layer_sizes
 from treeformer.nn import (
     Attention,
@@ -62,6 +69,7 @@ class TreeTransformerConfig(TransformerConfig):
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
         check_convention(self.convention)
+        check_sizes(self, "node_vocab_size", "vertical_rows", "horizontal_rows")
 
 
 class TreeTransformerEncoder(nn.Module):
@@ -120,9 +128,12 @@ class TreeTransformerEncoder(nn.Module):
             raise ValueError(
                 f"node_ids: expected a shape {list(batch.node_mask.shape)}, got {list(node_ids.shape)}"
             )
+        node_ids = node_ids.masked_fill(~batch.node_mask, 0)
+        check_ids("input_ids", input_ids, self.vocab_size)
+        check_ids("node_ids", node_ids, self.embedding.num_embeddings - self.vocab_size)
         record: list[AttentionRecord] | None = [] if output_attentions else None
         hidden: list[Tensor] | None = [] if output_hidden_states else None
-        states = self.dropout(self._embed(input_ids, node_ids.masked_fill(~batch.node_mask, 0)))
+        states = self.dropout(self._embed(input_ids, node_ids))
         return EncoderOutput(
             last_hidden_state=self.stack(states, batch, record=record, hidden=hidden),
             hidden_states=None if hidden is None else tuple(hidden),
@@ -137,12 +148,20 @@ class TreeTransformerEncoder(nn.Module):
         return torch.cat([with_positions(leaves), nodes], dim=1)
 
 
-class TreeTransformerForSequenceClassification(SequenceClassifier):
-    """A tree encoder and one linear layer that reads the root, and every word and phrase if one wants."""
+class TreeModel(PreTrained):
+    """What both tree models share."""
 
     config_class = TreeTransformerConfig
     config: TreeTransformerConfig
     encoder: TreeTransformerEncoder
+
+    def resize_token_embeddings(self, *arguments: Any, **options: Any) -> Any:
+        """Refused: the rows of the labels follow those of the tokens, so new tokens have no place."""
+        raise NotImplementedError("the table of a tree model holds tokens and labels, it cannot grow")
+
+
+class TreeTransformerForSequenceClassification(TreeModel, SequenceClassifier):
+    """A tree encoder and one linear layer that reads the root, and every word and phrase if one wants."""
 
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__(config)
@@ -185,12 +204,8 @@ class TreeTransformerForSequenceClassification(SequenceClassifier):
         return self.output(encoded, root_logits, loss, leaf_logits=leaf_logits, node_logits=node_logits)
 
 
-class TreeTransformerForConditionalGeneration(AttentionTranslator):
+class TreeTransformerForConditionalGeneration(TreeModel, AttentionTranslator):
     """A Tree Transformer that translates: the source is a tree, every decoder layer attends to all of it."""
-
-    config_class = TreeTransformerConfig
-    config: TreeTransformerConfig
-    encoder: TreeTransformerEncoder
 
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__(config)
@@ -279,13 +294,6 @@ def mask_of(input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
     if input_ids is None:
         raise ValueError("attention_mask: expected with encoder_outputs, got None")
     return torch.ones_like(input_ids)
-
-
-def required(name: str, tensor: Tensor | None) -> Tensor:
-    """The tensor, or an error that names what is missing."""
-    if tensor is None:
-        raise ValueError(f"{name}: a tree model needs the leaves and nodes of its trees, got None")
-    return tensor
 
 
 def tree_attention(config: TreeTransformerConfig) -> TreeAttention:

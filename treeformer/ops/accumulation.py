@@ -104,6 +104,8 @@ def _check(
     _check_shape("leaves", leaves, [(len(batch), H, batch.n, K)])
     _check_shape("nodes", nodes, [(B, H, batch.m, K)])
     _check_shape("weights", weights, [(B, 1, batch.n), (B, H, batch.n)])
+    if leaves.dtype != nodes.dtype:
+        raise ValueError(f"nodes: expected the dtype {leaves.dtype} of leaves, got {nodes.dtype}")
     if (vertical is None) != (horizontal is None):
         raise ValueError("vertical, horizontal: expected both tables or neither, got one")
     for name, table in (("vertical", vertical), ("horizontal", horizontal)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,6 +12,22 @@ from torch import Tensor
 from treeformer.trees import Tree
 
 T = TypeVar("T")
+
+
+class derived(Generic[T]):  # noqa: N801  # a decorator, like property
+    """A property that is computed once, with tensors that training can use even if inference asked first."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        with torch.inference_mode(False):
+            value = instance.__dict__[self.name] = self.compute(instance)
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +57,8 @@ class TreeBatch:
         trees = list(trees)
         if not trees:
             raise ValueError("trees: expected at least one tree, got none")
+        if not isinstance(trees[0], Tree):
+            raise ValueError(f"trees: expected trees, got {type(trees[0]).__name__}")
         n_leaves = torch.tensor([len(tree.words) for tree in trees])
         node_spans = torch.nn.utils.rnn.pad_sequence(
             [torch.tensor(tree.spans) for tree in trees], batch_first=True
@@ -73,6 +90,8 @@ class TreeBatch:
         _check_shapes(node_spans, node_mask, n_leaves)
         node_mask = node_mask.bool()
         width = int(n_leaves.max()) if width is None else width
+        if width < 1:
+            raise ValueError(f"width: expected at least 1 leaf, got {width}")
         leaf_mask = torch.arange(width, device=n_leaves.device) < n_leaves[:, None]
         spans = node_spans.long().masked_fill(~node_mask[:, :, None], 0)
         batch = cls(spans, node_mask, leaf_mask, depth=node_mask.shape[1])
@@ -108,26 +127,27 @@ class TreeBatch:
         """``derive(batch, *arguments)``, computed once for all the layers that ask for it."""
         key = (derive, *arguments)
         if key not in self._shared:
-            self._shared[key] = derive(self, *arguments)
+            with torch.inference_mode(False):
+                self._shared[key] = derive(self, *arguments)
         return self._shared[key]
 
-    @cached_property
+    @derived
     def mask(self) -> Tensor:
         """``[B, n + m]``, True for the leaves and nodes that are there."""
         return torch.cat([self.leaf_mask, self.node_mask], dim=1)
 
-    @cached_property
+    @derived
     def padding(self) -> Tensor:
         """``[B, n + m]``, True where there is nothing but padding."""
         return ~self.mask
 
-    @cached_property
+    @derived
     def covers(self) -> Tensor:
         """``[B, m, n]``, True where leaf j is in the subtree of node i."""
         leaf = torch.arange(self.n, device=self.device)
         return (self.spans[..., :1] <= leaf) & (leaf < self.spans[..., 1:])
 
-    @cached_property
+    @derived
     def subtree(self) -> Tensor:
         """``[B, m, m]``, True where node t is in the subtree of node i; every node is in its own.
 
@@ -139,22 +159,22 @@ class TreeBatch:
         both = self.node_mask[:, :, None] & self.node_mask[:, None, :]
         return (within & both) | (node[:, None] == node)
 
-    @cached_property
+    @derived
     def leaf_counts(self) -> Tensor:
         """``[B, m]`` integers, the number of leaves under each node, 1 where padded."""
         return (self.spans[..., 1] - self.spans[..., 0]).clamp(min=1)
 
-    @cached_property
+    @derived
     def node_depths(self) -> Tensor:
         """``[B, m]`` integers, the number of nodes above each node."""
         return self.subtree.sum(1) - 1
 
-    @cached_property
+    @derived
     def leaf_depths(self) -> Tensor:
         """``[B, n]`` integers, the number of nodes above each leaf."""
         return self.covers.sum(1)
 
-    @cached_property
+    @derived
     def branch_sizes(self) -> Tensor:
         """``[B, m, n]`` integers, the number of nodes from node i down to leaf j, 0 where j is not under i.
 
@@ -163,7 +183,7 @@ class TreeBatch:
         below = self.leaf_depths[:, None, :] - self.node_depths[:, :, None]
         return below.masked_fill(~self.covers, 0)
 
-    @cached_property
+    @derived
     def visible(self) -> Tensor:
         """``[B, n + m, n + m]``, the subtree mask: True where a query (row) sees a key (column).
 
@@ -178,12 +198,14 @@ class TreeBatch:
 
 
 def _check_shapes(node_spans: Tensor, node_mask: Tensor, n_leaves: Tensor) -> None:
+    for name, value in (("node_spans", node_spans), ("node_mask", node_mask), ("n_leaves", n_leaves)):
+        if not isinstance(value, Tensor):
+            raise ValueError(f"{name}: expected a tensor, got {type(value).__name__}")
     if node_spans.ndim != 3 or node_spans.shape[2] != 2:
         raise ValueError(f"node_spans: expected a shape [batch, nodes, 2], got {list(node_spans.shape)}")
-    if node_spans.is_floating_point() or n_leaves.is_floating_point():
-        raise ValueError(
-            f"node_spans, n_leaves: expected integers, got {node_spans.dtype} and {n_leaves.dtype}"
-        )
+    for name, tensor in (("node_spans", node_spans), ("n_leaves", n_leaves)):
+        if tensor.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+            raise ValueError(f"{name}: expected integers, got {tensor.dtype}")
     if node_spans.shape[0] == 0 or node_spans.shape[1] == 0:
         raise ValueError(f"node_spans: expected at least one tree and one node, got {list(node_spans.shape)}")
     if node_mask.shape != node_spans.shape[:2]:

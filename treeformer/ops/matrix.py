@@ -12,6 +12,8 @@ from torch import Tensor
 from treeformer.ops.batch import TreeBatch
 from treeformer.ops.convention import Convention, branch_lengths
 
+COUNTING = torch.float64  #: of the counts of table rows, which are differences of sums
+
 
 def accumulate(
     leaves: Tensor,
@@ -22,21 +24,24 @@ def accumulate(
     horizontal: Tensor | None,
     convention: Convention,
 ) -> Tensor:
-    """``[B, H, m, K]`` accumulated node values; coefficients are float32 at least."""
+    """``[B, H, m, K]`` accumulated node values.
+
+    Coefficients are computed in float32 at least, and enter the products in the dtype of the values.
+    """
     dtype = torch.promote_types(leaves.dtype, torch.float32)
     with torch.autocast(leaves.device.type, enabled=False):
         A = batch.shared(scales, convention, dtype)[:, None] * weights.to(dtype)[:, :, None, :]
-        rows = 0 if horizontal is None else _exact_rows(horizontal.shape[0], batch.n)
-        # one product for all that A is multiplied with on the right
-        sums, deeper, before = (A @ batch.shared(leaf_facts, rows, dtype)[:, None]).split(
-            [batch.m, batch.depth + 2, rows], dim=-1
-        )
-        B = batch.shared(below, dtype)[:, None] * sums
+        B = batch.shared(below, dtype)[:, None] * (A @ batch.shared(covering, dtype)[:, None].mT)
         result = _mixture(A.to(leaves.dtype), leaves, B.to(nodes.dtype), nodes)
         if vertical is None or horizontal is None:
             return result
-        V = vertical_counts(A, deeper, batch, vertical.shape[0], convention)
-        H = horizontal_counts(A, before, batch, horizontal.shape[0])
+        exact = A.to(COUNTING)
+        rows = _exact_rows(horizontal.shape[0], batch.n)
+        deeper, before = (exact @ batch.shared(leaf_facts, rows)[:, None]).split(
+            [batch.depth + 2, rows], dim=-1
+        )
+        V = vertical_counts(exact, deeper, batch, vertical.shape[0], convention).to(dtype)
+        H = horizontal_counts(exact, before, batch, horizontal.shape[0]).to(dtype)
         embedded = torch.cat(
             [V @ vertical[: V.shape[-1]].to(dtype), H @ horizontal[: H.shape[-1]].to(dtype)], dim=-1
         )
@@ -54,7 +59,7 @@ def vertical_counts(A: Tensor, deeper: Tensor, batch: TreeBatch, rows: int, conv
         columns = batch.shared(depth_columns, exact)[:, None].expand(*A.shape[:2], -1, -1)
         counts = deeper.gather(-1, columns)
     else:
-        counts = deeper[..., 1 : exact + 1] * batch.shared(rows_below, exact, A.dtype)[:, None]
+        counts = deeper[..., 1 : exact + 1] * batch.shared(rows_below, exact)[:, None]
     return _with_last_row(counts, A, batch, saturates=rows < batch.depth)
 
 
@@ -64,12 +69,9 @@ def horizontal_counts(A: Tensor, before: Tensor, batch: TreeBatch, rows: int) ->
     ``before [B, H, m, exact]`` counts all ancestors of the leaves, those above node i too. Those cover all of
     i, so their share is a correlation of row i of A with where they start: a product of Fourier transforms.
     """
-    exact = before.shape[-1]
-    size = _transform_size(batch.n + exact)
-    above = torch.fft.irfft(
-        torch.fft.rfft(A, size) * batch.shared(starts_above, size, A.dtype)[:, None], size
-    )
-    return _with_last_row(before - above[..., :exact], A, batch, saturates=rows < batch.n)
+    size = _transform_size(batch.n)
+    above = torch.fft.irfft(torch.fft.rfft(A, size) * batch.shared(starts_above, size)[:, None], size)
+    return _with_last_row(before - above[..., : before.shape[-1]], A, batch, saturates=rows < batch.n)
 
 
 def scales(batch: TreeBatch, convention: Convention, dtype: torch.dtype) -> Tensor:
@@ -83,22 +85,23 @@ def below(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
     return batch.subtree.to(dtype)
 
 
-def leaf_facts(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
-    """``[B, n, m + (depth + 2) + rows]``: of each leaf the nodes above it, its depth, and its places.
+def covering(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+    """``[B, m, n]``: 1 where leaf j is in the subtree of node t."""
+    return batch.covers.to(dtype)
 
-    1 where node t is above leaf j; 1 where j has at least k = 0 … depth + 1 nodes above it; the number of
-    nodes above j under which it is leaf number k = 1 … rows.
+
+def leaf_facts(batch: TreeBatch, rows: int) -> Tensor:
+    """``[B, n, (depth + 2) + rows]``: how deep each leaf lies, and which places it takes.
+
+    1 where leaf j has at least k = 0 … depth + 1 nodes above it; the number of nodes above j under which it
+    is leaf number k = 1 … rows.
     """
     deeper = batch.leaf_depths[..., None] >= torch.arange(batch.depth + 2, device=batch.device)
-    return torch.cat([batch.covers.mT.to(dtype), deeper.to(dtype), _places(batch, rows, dtype)], dim=-1)
-
-
-def _places(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
-    """``[B, n, rows]``: the number of nodes above leaf j under which j is leaf number k = 1 … rows."""
     leaf = torch.arange(batch.n, device=batch.device)
     place = (leaf - batch.spans[..., :1]).clamp(0, rows).mT
-    counts = torch.zeros(len(batch), batch.n, rows + 1, dtype=dtype, device=batch.device)
-    return counts.scatter_add_(2, place, batch.covers.mT.to(dtype))[..., :rows]
+    places = torch.zeros(len(batch), batch.n, rows + 1, dtype=COUNTING, device=batch.device)
+    places.scatter_add_(2, place, batch.covers.mT.to(COUNTING))
+    return torch.cat([deeper.to(COUNTING), places[..., :rows]], dim=-1)
 
 
 def depth_columns(batch: TreeBatch, rows: int) -> Tensor:
@@ -107,22 +110,22 @@ def depth_columns(batch: TreeBatch, rows: int) -> Tensor:
     return (batch.node_depths[..., None] + row).clamp(max=batch.depth + 1)
 
 
-def rows_below(batch: TreeBatch, rows: int, dtype: torch.dtype) -> Tensor:
+def rows_below(batch: TreeBatch, rows: int) -> Tensor:
     """``[B, m, rows]``: 1 where row k = 1 … rows stands for a depth at or below node i."""
     row = torch.arange(1, rows + 1, device=batch.device)
-    return (row > batch.node_depths[..., None]).to(dtype)
+    return (row > batch.node_depths[..., None]).to(COUNTING)
 
 
-def sizes(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
+def branch_numbers(batch: TreeBatch) -> Tensor:
     """``[B, m, n]`` branch sizes as numbers to multiply with."""
-    return batch.branch_sizes.to(dtype)
+    return batch.branch_sizes.to(COUNTING)
 
 
-def starts_above(batch: TreeBatch, size: int, dtype: torch.dtype) -> Tensor:
+def starts_above(batch: TreeBatch, size: int) -> Tensor:
     """``[B, m, size / 2 + 1]``: how many nodes above node i start at each leaf, transformed, conjugated."""
-    ancestors = batch.subtree.mT.to(dtype) - torch.eye(batch.m, dtype=dtype, device=batch.device)
+    ancestors = batch.subtree.mT.to(COUNTING) - torch.eye(batch.m, dtype=COUNTING, device=batch.device)
     start = batch.spans[:, None, :, 0].expand(-1, batch.m, -1)
-    counts = torch.zeros(len(batch), batch.m, batch.n, dtype=dtype, device=batch.device)
+    counts = torch.zeros(len(batch), batch.m, batch.n, dtype=COUNTING, device=batch.device)
     return torch.fft.rfft(counts.scatter_add_(2, start, ancestors), size).conj().resolve_conj()
 
 
@@ -144,10 +147,10 @@ def _with_last_row(counts: Tensor, A: Tensor, batch: TreeBatch, *, saturates: bo
     """``counts`` and, where places run past the table, its last row: all cells but the counted ones."""
     if not saturates:
         return counts
-    total = (A * batch.shared(sizes, A.dtype)[:, None]).sum(-1, keepdim=True)
+    total = (A * batch.shared(branch_numbers)[:, None]).sum(-1, keepdim=True)
     return torch.cat([counts, total - counts.sum(-1, keepdim=True)], dim=-1)
 
 
 def _transform_size(length: int) -> int:
-    """The power of two that holds ``length``."""
+    """The power of two that holds ``length``: nodes above i start no later than i, so nothing wraps."""
     return 1 << (length - 1).bit_length()

@@ -18,7 +18,31 @@ def accumulate(
     horizontal: Tensor | None,
     convention: Convention,
 ) -> Tensor:
-    """``[B, H, m, K]`` accumulated node values: interpolate, embed, average upwards, aggregate."""
+    """``[B, H, m, K]`` accumulated node values, computed in float32 at least."""
+    dtype = torch.promote_types(leaves.dtype, torch.float32)
+    with torch.autocast(leaves.device.type, enabled=False):
+        steps = _steps(
+            leaves.to(dtype),
+            nodes.to(dtype),
+            weights.to(dtype),
+            batch,
+            None if vertical is None else vertical.to(dtype),
+            None if horizontal is None else horizontal.to(dtype),
+            convention,
+        )
+    return steps.to(leaves.dtype)
+
+
+def _steps(
+    leaves: Tensor,
+    nodes: Tensor,
+    weights: Tensor,
+    batch: TreeBatch,
+    vertical: Tensor | None,
+    horizontal: Tensor | None,
+    convention: Convention,
+) -> Tensor:
+    """The four steps: interpolate, embed, average upwards, aggregate."""
     covers = batch.covers[:, None, :, :, None]
     cells = torch.where(covers, nodes[:, :, :, None, :], 0)
     if vertical is not None and horizontal is not None:
