@@ -27,7 +27,7 @@ def test_the_demo_scores_both_models_and_leaves_a_picture(tmp_path: Path) -> Non
         assert len(accuracies) == 6
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
         assert int(parameters.replace(",", "")) > 70_000
-        assert float(seconds) > 0
+        assert float(seconds) >= 0
     picture = ElementTree.parse(tmp_path / "new" / "agreement.svg").getroot()
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
     titles = [title.text or "" for title in picture.iter("{http://www.w3.org/2000/svg}title")]
