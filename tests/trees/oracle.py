@@ -87,6 +87,8 @@ def stripped(nested: Nested) -> Nested | None:
 def collapsed(nested: Nested) -> Nested:
     """The tree without unary chains."""
     label, content = nested
+    while label != "DOC" and len(content) == 1 and not isinstance(content, str):
+        label, content = content[0]
     if label == "DOC" and not isinstance(content, str):
         return (label, [child if isinstance(child[1], str) else _sentence(child) for child in content])
     return _sentence(nested)

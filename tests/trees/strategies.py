@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from treeformer.trees import Tree
+from treeformer.trees.shape import post_order
 
 SEPARATORS = " \t\r\n"
 
@@ -71,7 +72,7 @@ def trees(
         parts[first:stop] = [span]
     if count == 1 and not spans:
         add((0, 1))
-    spans.sort(key=lambda span: (span[1], -span[0]))
+    spans.sort(key=post_order)
     return Tree(
         words=_exactly(draw, words() if leaf_words is None else leaf_words, count),
         tags=_exactly(draw, labels() if leaf_tags is None else leaf_tags, count),

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,16 @@ from hypothesis import strategies as st
 
 from tests.trees import oracle
 from tests.trees.strategies import broken_texts, damaged_texts, trees
-from treeformer.trees import Tree, TreeFormatError, collapse, read_tree_lines, read_trees, strip, write_trees
+from treeformer.trees import (
+    Tree,
+    TreeFormatError,
+    collapse,
+    join,
+    read_tree_lines,
+    read_trees,
+    strip,
+    write_trees,
+)
 from treeformer.trees.escapes import decode_word
 
 
@@ -145,6 +155,40 @@ def test_a_text_of_another_number_of_trees_is_not_one_tree() -> None:
         Tree.from_brackets("  ")
 
 
+def test_text_in_memory_may_end_and_begin_as_files_do() -> None:
+    for text in ("\ufeff(S (NN a))", "(S (NN a))\r", "\ufeff(S\r\n (NN a))\r\n"):
+        assert Tree.from_brackets(text).words == ("a",)
+        assert [tree.words for tree in read(text)] == [("a",)]
+        assert [len(line) for line in read_tree_lines(io.StringIO("(S (NN a))\r", newline="\n"))] == [1]
+    with pytest.raises(TreeFormatError, match="<text>:1:9: found a carriage return"):
+        Tree.from_brackets("(S (NN a\r))")
+
+
+def test_a_lone_surrogate_is_not_read() -> None:
+    text = "(S (NN a))\n(S (NN b\ud800))"
+    with pytest.raises(TreeFormatError, match="<stream>:2:9: expected text that UTF-8 can hold"):
+        read(text)
+    with pytest.raises(TreeFormatError, match="<text>:2:9: expected text that UTF-8 can hold"):
+        Tree.from_brackets(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(S {0} (X a))",
+        "(X {0} {0})",
+        "({0})",
+        "{0} (X a)",
+        "(X a) {0}",
+        "(S" + " (-NONE- *)" * 1000 + ")",
+    ],
+)
+def test_messages_quote_only_the_beginning_of_what_they_found(text: str) -> None:
+    with pytest.raises(TreeFormatError, match="…") as caught:
+        Tree.from_brackets(text.format("w" * 1000))
+    assert len(str(caught.value)) < 200
+
+
 def test_a_tree_must_end_on_its_line_where_lines_count() -> None:
     with pytest.raises(TreeFormatError, match="<stream>:2:1: expected 1 more"):
         list(read_tree_lines(io.StringIO("(S (NN a))\n(S (NN b)\n)\n")))
@@ -160,6 +204,56 @@ def test_errors_can_be_collected_and_the_rest_is_read() -> None:
     assert [tree.words for tree in read(text, on_error=errors.append)] == [("a",), ("c",)]
     assert [tree.words for tree in read("(S (NN b)) )\n(S\n(NN e))", on_error=str)] == [("e",)]
     assert [error.line for error in errors] == [2, 4, 5, 7]
+
+
+PENN = "( (S\n    (NP (NN a))\n    (VP (VB b))) )\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "lines"),
+    [
+        ("(S (X a))\n(S (X b)\n" + "(S (X c))\n" * 5000, "a" + "c" * 5000, [2]),
+        ("(S (X a)\n(S (X b)\n\n(S (X c))\n(S (X d)\n(S (X e)", "c", [1, 2, 5, 6]),
+        ("(S\n  (X a)\n(S\n  (X b)\n  (X c))\n(S (X d))\n", "bcd", [1]),
+        (PENN + PENN.replace(" )", "") + PENN + PENN, "ababab", [4]),
+        (PENN.replace(")) )", ")") + PENN, "ab", [1]),
+        ("(S (X a)\n(S (X b))) \n(S (X c))\n", "abc", []),
+        ("(S (X a)\n(S (X b) ())\n(S (X c))\n", "c", [1, 2]),
+    ],
+    ids=["one a line", "several", "pretty", "Penn", "Penn, first", "closed later", "damaged twice"],
+)
+def test_one_missing_bracket_does_not_cost_the_rest(text: str, words: str, lines: list[int]) -> None:
+    errors: list[TreeFormatError] = []
+    found = read(text, on_error=errors.append)
+    assert "".join(word for tree in found for word in tree.words) == words
+    assert [error.line for error in errors] == lines
+    if lines and "()" not in text:
+        with pytest.raises(
+            TreeFormatError, match=rf":{lines[0]}:1: .*the tree that begins here is not closed"
+        ):
+            read(text)
+
+
+@given(st.lists(trees(max_leaves=5), max_size=5), st.sampled_from([1, 20, 1000]))
+def test_good_trees_read_the_same_whether_errors_are_collected_or_not(sample: list[Tree], width: int) -> None:
+    text = "".join(tree.pretty(width) + "\n" for tree in sample)
+    errors: list[TreeFormatError] = []
+    assert read(text, unary="keep", strip=False, on_error=errors.append) == sample
+    assert errors == []
+
+
+def test_what_is_not_closed_is_not_gathered_with_what_follows() -> None:
+    taken = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal taken
+        for line in ("(S (X a)\n", "(S (X b))\n", "(S (X c))\n"):
+            taken += 1
+            yield line
+
+    found = read_trees(lines(), on_error=str)  # type: ignore[arg-type]
+    assert next(found).words == ("b",)
+    assert taken == 2
 
 
 @pytest.mark.parametrize("function", [read_trees, read_tree_lines])
@@ -200,3 +294,29 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     write_trees([tree, tree], path)
     assert list(read_trees(path)) == [tree, tree]
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (lambda tree: tree, r"trees: expected trees, got one Tree, .*: put it in a list"),
+        (lambda tree: list(tree), r"trees\[0\]: expected trees, got Node Node\("),
+        (lambda tree: [tree, str(tree)], r"trees\[1\]: expected trees, got str '\(S"),
+    ],
+)
+def test_what_is_no_tree_is_not_written(
+    nodes: Callable[[Tree], Iterable[Tree]], message: str, tmp_path: Path
+) -> None:
+    tree = Tree.from_brackets("(S (NN a))")
+    path = tmp_path / "trees.mrg"
+    path.write_text("old")
+    with pytest.raises(ValueError, match=message):
+        write_trees(nodes(tree), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    stream = io.StringIO()
+    with pytest.raises(ValueError, match=message):
+        write_trees(nodes(tree), stream)
+    assert "Node" not in stream.getvalue()
+    with pytest.raises(ValueError, match=message):
+        join(nodes(tree))

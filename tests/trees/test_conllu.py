@@ -1,6 +1,7 @@
 """CoNLL-U: a head and its dependents make a node, crossing arcs are lifted, errors name the column."""
 
 import io
+import time
 
 import pytest
 from hypothesis import given
@@ -118,6 +119,12 @@ def test_leaves_are_the_syntactic_words() -> None:
             "HEAD: expected the number of a word, 0 to 2, found '-1'",
         ),
         (rows([0, 1]).replace("\t1\tr", "\t_\tr"), "2:16", "HEAD: expected the number of a word"),
+        (
+            rows([0, 1]).replace("\t1\tr", f"\t{'9' * 5000}\tr"),
+            "2:16",
+            "HEAD: expected the number of a word, 0 to 2, found '9999999999999999999999999999999999999999…",
+        ),
+        (rows([0]).replace("w1", " "), "1:3", "FORM: expected a value or '_', found nothing"),
         (rows([0, 0]), "2:16", "HEAD: expected one root, found a second besides word 1"),
         (rows([2, 1]), "1:16", "HEAD: expected one word with head 0"),
         (rows([0, 3, 2]), "2:16", "HEAD: expected a way up to the root, found a cycle"),
@@ -134,6 +141,30 @@ def test_errors_name_line_column_and_field(text: str, place: str, message: str) 
         list(read_conllu(io.StringIO(text, newline="\n")))
     assert str(caught.value).startswith(f"<stream>:{place}: ")
     assert message in str(caught.value)
+
+
+def test_a_no_break_space_is_a_word_and_zeros_may_lead_a_number() -> None:
+    (tree,) = read(rows([0, 1]).replace("w1", "\u00a0").replace("\t1\tr", f"\t{'0' * 5000}1\tr"))
+    assert tree.words == ("\u00a0", "w2")
+
+
+def test_errors_can_be_collected_and_the_other_sentences_are_read() -> None:
+    bad = [rows([0, 0]), "1\ta\n", rows([2, 1]) + "x\n"]
+    text = "\n".join([rows([0]), *bad, "1-2" + rows([0])[1:], rows([2, 0])])
+    errors: list[TreeFormatError] = []
+    found = list(read_conllu(io.StringIO(text), on_error=errors.append))
+    assert [len(tree.words) for tree in found] == [1, 2]
+    assert [error.line for error in errors] == [4, 6, 10]
+    with pytest.raises(TreeFormatError, match="<stream>:4:"):
+        read(text)
+
+
+def test_lifting_up_a_long_chain_takes_no_long_time() -> None:
+    size = 2000
+    heads = [size - 1, -1, *range(1, size - 1)]
+    start = time.process_time()
+    assert lifted_heads(heads) == [1, -1, *range(1, size - 1)]
+    assert time.process_time() - start < 0.5
 
 
 def test_options_that_do_not_exist_are_refused_at_once() -> None:

@@ -45,6 +45,17 @@ def test_a_seed_gives_the_same_tree_everywhere() -> None:
     assert len({random_tree(letters, seed) for seed in range(30)}) > 10
 
 
+@pytest.mark.parametrize("seed", [None, 1.0, "1"])
+def test_a_seed_that_is_no_integer_is_refused(seed: object) -> None:
+    with pytest.raises(ValueError, match=f"seed = {seed!r}: expected an integer"):
+        random_tree(["a", "b"], seed)  # type: ignore[arg-type]
+
+
+def test_words_may_come_from_a_generator() -> None:
+    assert balanced(word for word in "abc") == balanced(["a", "b", "c"])
+    assert left_branching(iter("ab"), tags=iter("AB")) == left_branching(["a", "b"], tags=["A", "B"])
+
+
 def test_every_split_of_a_span_comes_up() -> None:
     firsts = {tree.spans[-2][0] for tree in (random_tree(["w"] * 5, seed) for seed in range(60))}
     assert firsts == {1, 2, 3, 0}

@@ -87,6 +87,20 @@ def test_several_sentences_stand_under_a_root_that_is_never_collapsed() -> None:
     assert str(Tree.from_brackets("(S (DOC (NP (NN a))) (NN b))")) == "(S (NN a) (NN b))"
 
 
+@pytest.mark.parametrize("above", ["(DOC {})", "(ROOT (DOC {}))", "(TOP (ROOT (DOC {})))"])
+def test_a_document_below_a_chain_is_a_document(above: str) -> None:
+    for inside, brackets in [
+        ("(NP (X a)) (S (X b) (X c))", "(DOC (NP (X a)) (S (X b) (X c)))"),
+        ("(ROOT (S (X a) (X b)))", "(DOC (S (X a) (X b)))"),
+        ("(ROOT (NP (X a)))", "(DOC (NP (X a)))"),
+        ("(X a)", "(DOC (X a))"),
+    ]:
+        tree = kept(above.format(inside))
+        assert str(collapse(tree)) == brackets
+        assert str(Tree.from_brackets(above.format(inside))) == brackets
+        assert collapse(collapse(tree)) == collapse(tree)
+
+
 @pytest.mark.parametrize(
     ("label", "bare"),
     [
@@ -147,7 +161,7 @@ def test_collapsing_leaves_no_chain_and_is_done_once(tree: Tree) -> None:
     inner = done.spans[:-1] if done.labels[-1] == "DOC" else done.spans
     assert len(set(inner)) == len(inner)
     assert (done.words, done.tags) == (tree.words, tree.tags)
-    if tree.labels[-1] != "DOC":
+    if "DOC" not in tree.labels:
         one_word = len(tree.words) == 1
         assert set(done.spans) == {span for span in tree.spans if one_word or span[1] - span[0] > 1}
 
@@ -237,6 +251,11 @@ def test_split_words_keep_their_nodes_and_add_one_each(tree: Tree, data: st.Data
         if len(pieces[word]) > 1:
             lowest = {done.leaf_parents[piece] for piece in range(starts[word], starts[word + 1])}
             assert [done.labels[node] for node in lowest] == [tree.tags[word]]
+
+
+def test_pieces_may_come_from_generators() -> None:
+    tree = kept("(S (X a) (X b))")
+    assert split_words(tree, (iter(parts) for parts in ["a", "bc"])) == split_words(tree, [["a"], ["b", "c"]])
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,11 @@ def test_a_tree_cannot_be_changed(name: str) -> None:
         ("words", ("a", "b\n", "c"), r"words\[1\] = .* holds the separator"),
         ("words", ("a", "b\r", "c"), r"words\[1\] = .* holds the separator"),
         ("words", ("a", 1, "c"), r"words\[1\] = 1 is not a string"),
+        ("words", ("a", "b\ud800", "c"), r"words\[1\] = 'b\\ud800' holds a lone surrogate"),
+        ("tags", ("A", "\udfff", "C"), r"tags\[1\] = .* holds a lone surrogate"),
+        ("labels", ("A", "B", "\udc80"), r"labels\[2\] = .* holds a lone surrogate"),
+        ("words", ("a", "b" * 1000 + " ", "c"), r"words\[1\] = 'b{40}… holds the separator"),
+        ("words", "w" * 1000, "got the string 'w{40}…$"),
         ("words", ("a", "b"), "tags: 2 words need 2 tags, got 3"),
         ("tags", ("A", "B"), "tags: 3 words need 3 tags, got 2"),
         ("tags", ("A", "(", "C"), r"tags\[1\] = '\(' holds"),
@@ -136,6 +141,11 @@ def test_parts_that_make_no_tree_are_refused_by_name(part: str, value: object, m
     parts = {"words": CAT.words, "tags": CAT.tags, "labels": CAT.labels, "spans": CAT.spans}
     with pytest.raises(ValueError, match=message):
         Tree(**{**parts, part: value})  # type: ignore[arg-type]
+
+
+def test_parts_may_come_from_generators() -> None:
+    parts = (CAT.words, CAT.tags, CAT.labels, CAT.spans)
+    assert Tree(*((value for value in part) for part in parts)) == CAT  # type: ignore[arg-type, misc]
 
 
 def test_a_tree_without_nodes_is_refused() -> None:

@@ -7,21 +7,20 @@ are not.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from .diagnosis import Source, explain, tree_position
-from .errors import TreeFormatError
-from .files import TextSource, numbered_lines, open_for_writing, source_name
+from .errors import OnError, TreeFormatError
+from .files import NumberedLines, TextSource, numbered_lines, open_for_writing, plain_text, source_name
 from .labels import DOCUMENT, TRACE
 from .scanner import STRIPPED, VERBATIM, MalformedError, scan_collapsed, scan_kept
 from .transforms import collapse
 from .transforms import strip as strip_tree
-from .tree import Tree, Unary
-
-OnError = Callable[[TreeFormatError], object]
+from .tree import Tree, Unary, checked_trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class _Reading:
 
 def parse_tree(text: str, *, unary: Unary = "collapse", strip: bool = True) -> Tree:
     """The one tree in ``text``; see :meth:`Tree.from_brackets`."""
-    source = Source(text.replace("\r\n", "\n"), "<text>", 1)
+    source = Source(plain_text(text, "<text>"), "<text>", 1)
     trees = _parse(source, _Reading(unary, strip))
     if not trees:
         raise explain(source)
@@ -63,6 +62,10 @@ def read_trees(
     traces are stripped unless ``strip=False``, unary chains collapsed unless ``unary="keep"``.
     ``TreeFormatError`` where the text is not trees; with ``on_error`` that is called with the error instead,
     and the lines it concerns give no tree.
+
+    With ``on_error`` one missing bracket does not cost the rest of the file: lines that begin with a bracket
+    in column 1 and balance by themselves are trees, and if something is still open before them, that is not
+    closed. Further lines of a tree must then be indented.
     """
     return _read_trees(source, _Reading(unary, strip, on_error))
 
@@ -89,7 +92,7 @@ def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
     written beside its place and then moved there.
     """
     if not isinstance(target, (str, os.PathLike)):
-        target.writelines(f"{tree}\n" for tree in trees)
+        target.writelines(f"{tree}\n" for tree in checked_trees(trees))
         return
     path = Path(target)
     unfinished = path.with_name(path.name + ".unfinished")
@@ -102,22 +105,47 @@ def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
 
 
 def _read_trees(source: TextSource, reading: _Reading) -> Iterator[Tree]:
-    """The trees of ``source``: lines are gathered until their brackets balance, then scanned together."""
+    """The trees of ``source``: what belongs together is scanned together."""
     file = source_name(source)
-    gathered: list[str] = []
-    depth = 0
-    first_line = 1
     with closing(numbered_lines(source)) as lines:
-        for number, line in lines:
-            if not gathered:
-                first_line = number
-            gathered.append(line)
-            depth += line.count("(") - line.count(")")
-            if depth <= 0:
-                yield from _parse(Source("".join(gathered), file, first_line), reading)
-                gathered.clear()
-                depth = 0
-    yield from _parse(Source("".join(gathered), file, first_line), reading)
+        for first_line, text in _balanced_texts(lines, reading.on_error is not None):
+            yield from _parse(Source(text, file, first_line), reading)
+
+
+def _balanced_texts(lines: NumberedLines, recover: bool) -> Iterator[tuple[int, str]]:
+    """Texts whose brackets balance, each with the number of its first line; what never does comes last.
+
+    To ``recover`` is to part what is open where a line begins with a bracket, as soon as what follows from
+    there balances by itself, or at the end.
+    """
+    gathered: list[str] = []
+    begun: list[int] = []
+    depth = depth_before = 0
+    first_line = 1
+    for number, line in lines:
+        if not gathered:
+            first_line = number
+        elif recover and line.startswith("("):
+            begun.append(len(gathered))
+            depth_before = depth
+        gathered.append(line)
+        depth += line.count("(") - line.count(")")
+        if depth <= 0:
+            yield first_line, "".join(gathered)
+        elif begun and depth == depth_before:
+            yield from _parted(gathered, begun, first_line)
+        else:
+            continue
+        gathered.clear()
+        begun.clear()
+        depth = 0
+    yield from _parted(gathered, begun, first_line)
+
+
+def _parted(lines: list[str], begun: list[int], first_line: int) -> Iterator[tuple[int, str]]:
+    """The text of ``lines``, in a new part from each line that is ``begun``, with numbers of first lines."""
+    for start, end in pairwise([0, *begun, len(lines)]):
+        yield first_line + start, "".join(lines[start:end])
 
 
 def _read_tree_lines(source: TextSource, reading: _Reading) -> Iterator[list[Tree]]:
@@ -145,15 +173,15 @@ def _parse(source: Source, reading: _Reading) -> list[Tree]:
 def _scan(source: Source, reading: _Reading) -> list[Tree]:
     """The trees of a text, read and transformed; traces and document roots take the long way."""
     text = source.text
-    vocabulary = STRIPPED if reading.strip else VERBATIM
+    caches = STRIPPED if reading.strip else VERBATIM
     if "\r" in text:
         raise MalformedError
     if reading.strip and TRACE in text:
         trees = _stripped(source, scan_kept(text, VERBATIM))
     elif reading.unary == "keep" or DOCUMENT in text:
-        trees = scan_kept(text, vocabulary)
+        trees = scan_kept(text, caches)
     else:
-        return scan_collapsed(text, vocabulary)
+        return scan_collapsed(text, caches)
     return trees if reading.unary == "keep" else [collapse(tree) for tree in trees]
 
 

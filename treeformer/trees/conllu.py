@@ -16,9 +16,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
-from .errors import TreeFormatError
-from .files import TextSource, numbered_lines, source_name
+from .errors import OnError, TreeFormatError, quoted
+from .files import NumberedLines, TextSource, numbered_lines, source_name
 from .projectivity import dependency_order, lifted_heads, subtree_spans
+from .shape import post_order
 from .tree import Tree
 
 _COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
@@ -45,38 +46,68 @@ class _Row:
         return TreeFormatError(f"{column}: {problem}", file=self.file, line=self.line, column=position)
 
 
-def read_conllu(source: TextSource, *, labels: Labels = "deprel", tags: Tags = "upos") -> Iterator[Tree]:
+def read_conllu(
+    source: TextSource,
+    *,
+    labels: Labels = "deprel",
+    tags: Tags = "upos",
+    on_error: OnError | None = None,
+) -> Iterator[Tree]:
     """The sentences of a CoNLL-U file or open text stream, each as a tree.
 
     A node is labelled with the relation of its head (``labels="upos"``: its part of speech), a leaf tagged
     with its universal part of speech (``tags="xpos"``: the treebank's own). ``TreeFormatError`` where a
-    sentence is no tree.
+    sentence is no tree; with ``on_error`` that is called with the error instead, and the sentence gives no
+    tree.
     """
     if labels not in ("deprel", "upos"):
         raise ValueError(f"labels = {labels!r}: expected 'deprel' or 'upos'")
     if tags not in ("upos", "xpos"):
         raise ValueError(f"tags = {tags!r}: expected 'upos' or 'xpos'")
-    return (_tree(rows, labels, tags) for rows in _sentences(source))
+    return _read_conllu(source, labels, tags, on_error)
 
 
-def _sentences(source: TextSource) -> Iterator[list[_Row]]:
-    """The rows of the words of each sentence."""
+def _read_conllu(source: TextSource, labels: Labels, tags: Tags, on_error: OnError | None) -> Iterator[Tree]:
+    """The trees of ``source``."""
     file = source_name(source)
-    rows: list[_Row] = []
     with closing(numbered_lines(source)) as lines:
-        for number, line in lines:
-            text = line.removesuffix("\n")
-            if text.startswith("#"):
-                continue
-            if text.strip(" \t"):
-                row = _row(text, file, number)
-                if _is_word(row, len(rows) + 1):
-                    rows.append(row)
-            elif rows:
-                yield rows
-                rows = []
-    if rows:
-        yield rows
+        for sentence in _sentences(lines):
+            try:
+                rows = _rows(sentence, file)
+                tree = _tree(rows, labels, tags) if rows else None
+            except TreeFormatError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+            else:
+                if tree:
+                    yield tree
+
+
+def _sentences(lines: NumberedLines) -> Iterator[list[tuple[int, str]]]:
+    """The numbered lines of each sentence, without comments."""
+    sentence: list[tuple[int, str]] = []
+    for number, line in lines:
+        text = line.removesuffix("\n")
+        if text.startswith("#"):
+            continue
+        if text.strip(" \t"):
+            sentence.append((number, text))
+        elif sentence:
+            yield sentence
+            sentence = []
+    if sentence:
+        yield sentence
+
+
+def _rows(sentence: list[tuple[int, str]], file: str) -> list[_Row]:
+    """The rows of the words of a sentence."""
+    rows: list[_Row] = []
+    for number, text in sentence:
+        row = _row(text, file, number)
+        if _is_word(row, len(rows) + 1):
+            rows.append(row)
+    return rows
 
 
 def _row(text: str, file: str, line: int) -> _Row:
@@ -87,10 +118,10 @@ def _row(text: str, file: str, line: int) -> _Row:
         raise TreeFormatError(problem, file=file, line=line, column=1)
     row = _Row(fields, file, line)
     for column, field in zip(_COLUMNS, fields, strict=True):
-        if not field or field.isspace():
+        if not field.strip(" "):
             raise row.error("expected a value or '_', found nothing", column)
         if column in ("UPOS", "XPOS", "DEPREL") and " " in field:
-            raise row.error(f"expected no space, found {field!r}", column)
+            raise row.error(f"expected no space, found {quoted(field)}", column)
         if "\r" in field:
             raise row.error("found a carriage return: it may only end a line", column)
     return row
@@ -104,7 +135,7 @@ def _is_word(row: _Row, expected: int) -> bool:
         if found and first.isdecimal() and second.isdecimal():
             return False
     if identifier != str(expected):
-        raise row.error(f"expected {expected}, a range or an empty node, found {identifier!r}", "ID")
+        raise row.error(f"expected {expected}, a range or an empty node, found {quoted(identifier)}", "ID")
     return True
 
 
@@ -113,7 +144,7 @@ def _tree(rows: list[_Row], labels: Labels, tags: Tags) -> Tree:
     heads = _heads(rows)
     spans = subtree_spans(lifted_heads(heads))
     inner = [word for word, (start, end) in enumerate(spans) if end - start > 1 or len(rows) == 1]
-    inner.sort(key=lambda word: (spans[word][1], -spans[word][0]))
+    inner.sort(key=lambda word: post_order(spans[word]))
     return Tree(
         words=[row["FORM"].replace(" ", "\u00a0") for row in rows],
         tags=[_without_brackets(row[tags.upper()]) for row in rows],
@@ -127,10 +158,7 @@ def _heads(rows: list[_Row]) -> list[int]:
     heads = []
     root = -1
     for word, row in enumerate(rows):
-        field = row["HEAD"]
-        if not (field.isascii() and field.isdecimal() and int(field) <= len(rows)):
-            raise row.error(f"expected the number of a word, 0 to {len(rows)}, found {field!r}", "HEAD")
-        heads.append(int(field) - 1)
+        heads.append(_head(row, len(rows)))
         if heads[word] < 0:
             if root >= 0:
                 raise row.error(f"expected one root, found a second besides word {root + 1}", "HEAD")
@@ -142,6 +170,16 @@ def _heads(rows: list[_Row]) -> list[int]:
         if word not in reached:
             raise row.error("expected a way up to the root, found a cycle of heads", "HEAD")
     return heads
+
+
+def _head(row: _Row, count: int) -> int:
+    """The index of the head of one word in a sentence of ``count``, -1 for the root."""
+    field = row["HEAD"]
+    digits = field.lstrip("0") or field[:1]
+    is_number = field.isascii() and field.isdecimal() and len(digits) <= len(str(count))
+    if not is_number or int(digits) > count:
+        raise row.error(f"expected the number of a word, 0 to {count}, found {quoted(field)}", "HEAD")
+    return int(digits) - 1
 
 
 def _without_brackets(label: str) -> str:

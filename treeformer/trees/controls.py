@@ -3,16 +3,18 @@
 Every node and, unless given, every tag is labelled ``X``. A sentence of one word has one node.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from operator import index as as_integer
 from random import Random
 
+from .errors import quoted
 from .shape import Span
-from .tree import Tree
+from .tree import Tree, checked_strings
 
 _LABEL = "X"
 
 
-def balanced(words: Sequence[str], *, tags: Sequence[str] | None = None) -> Tree:
+def balanced(words: Iterable[str], *, tags: Iterable[str] | None = None) -> Tree:
     """The tree that halves every span; of an odd number of words the left half has one more.
 
     >>> str(balanced(["a", "b", "c"]))
@@ -21,28 +23,32 @@ def balanced(words: Sequence[str], *, tags: Sequence[str] | None = None) -> Tree
     return _binary_tree(words, tags, lambda start, end: (start + end + 1) // 2)
 
 
-def left_branching(words: Sequence[str], *, tags: Sequence[str] | None = None) -> Tree:
+def left_branching(words: Iterable[str], *, tags: Iterable[str] | None = None) -> Tree:
     """The tree in which every node is a left child: ``(((a b) c) d)``."""
     return _binary_tree(words, tags, lambda start, end: end - 1)
 
 
-def right_branching(words: Sequence[str], *, tags: Sequence[str] | None = None) -> Tree:
+def right_branching(words: Iterable[str], *, tags: Iterable[str] | None = None) -> Tree:
     """The tree in which every node is a right child: ``(a (b (c d)))``."""
     return _binary_tree(words, tags, lambda start, end: start + 1)
 
 
-def random_tree(words: Sequence[str], seed: int, *, tags: Sequence[str] | None = None) -> Tree:
+def random_tree(words: Iterable[str], seed: int, *, tags: Iterable[str] | None = None) -> Tree:
     """A tree that splits every span at a place drawn uniformly (which is not uniform over trees).
 
     The same words and seed give the same tree in every process and Python version: only ``Random.random`` is
     used, whose numbers Python keeps.
     """
-    draw = Random(seed).random
+    try:
+        draw = Random(as_integer(seed)).random
+    except TypeError:
+        raise ValueError(f"seed = {quoted(seed)}: expected an integer") from None
     return _binary_tree(words, tags, lambda start, end: start + 1 + int(draw() * (end - start - 1)))
 
 
-def _binary_tree(words: Sequence[str], tags: Sequence[str] | None, split: Callable[[int, int], int]) -> Tree:
+def _binary_tree(words: Iterable[str], tags: Iterable[str] | None, split: Callable[[int, int], int]) -> Tree:
     """The tree whose spans of two or more words are cut where ``split(start, end)`` says."""
+    words = checked_strings("words", words)
     if tags is None:
         tags = [_LABEL] * len(words)
     whole = (0, len(words))

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from .errors import TreeFormatError
+from .errors import TreeFormatError, quoted
 
 _TOKEN = re.compile(r"[()]|[^ \t\n()]+")
 
@@ -76,6 +76,13 @@ def _open(source: Source, stack: list[_Bracket], position: int) -> TreeFormatErr
         if top.word:
             return _untagged(source, top.word, top.word_position)
         if not top.label and len(stack) > 1:
+            if source.text[top.position - 1] == "\n":
+                line = source.error("", top.position).line
+                return source.error(
+                    f"expected a label after '(' on line {line}, or {len(stack) - 1} more ')' before it:"
+                    " the tree that begins here is not closed",
+                    stack[0].position,
+                )
             return source.error(
                 "expected a label after '(', found '(': only the outermost bracket may lack one", top.position
             )
@@ -94,7 +101,8 @@ def _close(source: Source, stack: list[_Bracket], position: int) -> TreeFormatEr
     if not top.label:
         return source.error("expected '(TAG word)' or '(LABEL ...)', found empty brackets", top.position)
     return source.error(
-        f"expected a word or a constituent after {top.label!r}, found ')': a word needs a tag, '(TAG word)'",
+        f"expected a word or a constituent after {quoted(top.label)}, found ')':"
+        " a word needs a tag, '(TAG word)'",
         position,
     )
 
@@ -109,13 +117,13 @@ def _text(
         )
     if not stack:
         place = "text after the tree" if seen_tree else "text before the tree"
-        return source.error(f"expected '(', found {place}: {token!r}", position)
+        return source.error(f"expected '(', found {place}: {quoted(token)}", position)
     top = stack[-1]
     if top.has_children:
         return _untagged(source, token, position)
     if top.word:
         return source.error(
-            f"expected ')' after the word {top.word!r}, found a second word {token!r}", position
+            f"expected ')' after the word {quoted(top.word)}, found a second word {quoted(token)}", position
         )
     if top.label:
         top.word, top.word_position = token, position
@@ -126,4 +134,4 @@ def _text(
 
 def _untagged(source: Source, word: str, position: int) -> TreeFormatError:
     """The error of a word that stands beside constituents."""
-    return source.error(f"expected '(TAG word)', found the word {word!r} without a tag", position)
+    return source.error(f"expected '(TAG word)', found the word {quoted(word)} without a tag", position)

@@ -17,6 +17,9 @@ Canvas = defaultdict[int, dict[int, str]]
 def to_text(tree: Tree) -> str:
     """The tree as lines of text: labels joined by box characters, tags and words in the two lowest rows.
 
+    There are two lines a level, each up to as wide as all words beside each other, so the size is depth ×
+    width: a tree of 2,000 words that branches to the right takes 12 MB.
+
     >>> print(to_text(Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps) (RB well)))")))
                S
          ┌─────┴─────┐

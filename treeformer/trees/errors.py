@@ -1,4 +1,8 @@
-"""The error of a file that does not hold what it should."""
+"""The error of a file that does not hold what it should, and how messages quote what they found."""
+
+from collections.abc import Callable
+
+_LONGEST_QUOTE = 40
 
 
 class TreeFormatError(ValueError):
@@ -17,6 +21,19 @@ class TreeFormatError(ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.problem, self.file, self.line, self.column)
+
+
+OnError = Callable[[TreeFormatError], object]
+
+
+def quoted(value: object) -> str:
+    """``value`` as code, for a message: long ones are cut."""
+    return shortened(repr(value))
+
+
+def shortened(text: str) -> str:
+    """The beginning of ``text``, enough to find it again, and ``…`` for the rest."""
+    return text if len(text) <= _LONGEST_QUOTE + 2 else text[: _LONGEST_QUOTE + 1] + "…"
 
 
 def _rebuild(problem: str, file: str, line: int, column: int) -> TreeFormatError:

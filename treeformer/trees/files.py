@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Generator
-from io import BufferedReader
+from io import BufferedReader, StringIO
 from pathlib import PurePath
 from typing import IO, BinaryIO
 
 from .errors import TreeFormatError
+from .tree import lone_surrogate
 
 TextSource = str | os.PathLike[str] | IO[str]
 NumberedLines = Generator[tuple[int, str], None, None]
@@ -23,17 +24,28 @@ def source_name(source: TextSource) -> str:
 def numbered_lines(source: TextSource) -> NumberedLines:
     """The lines of a path or an open text stream, numbered from 1, each with its newline if it has one.
 
-    A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is decompressed. A carriage return before a newline and a
-    byte-order mark at the start are left out. Text that is not UTF-8 and damaged archives raise
-    ``TreeFormatError``.
+    A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is decompressed. A carriage return before a newline or at
+    the very end and a byte-order mark at the start are left out. Text that is not UTF-8 and damaged archives
+    raise ``TreeFormatError``.
     """
-    lines = (
-        _path_lines(os.fspath(source)) if isinstance(source, (str, os.PathLike)) else _stream_lines(source)
-    )
+    if isinstance(source, (str, os.PathLike)):
+        return _without_marks(_path_lines(os.fspath(source)))
+    return _without_marks(_stream_lines(source, source_name(source)))
+
+
+def plain_text(text: str, file: str) -> str:
+    """``text`` as if it had been read from a file of this name."""
+    return "".join([line for _, line in _without_marks(_stream_lines(StringIO(text, newline="\n"), file))])
+
+
+def _without_marks(lines: NumberedLines) -> NumberedLines:
+    """The lines without carriage returns at their ends, and without a byte-order mark at the start."""
     for number, line in lines:
         if number == 1:
             line = line.removeprefix("\ufeff")
-        yield number, line[:-2] + "\n" if line.endswith("\r\n") else line
+        if line.endswith("\r\n"):
+            line = line[:-2] + "\n"
+        yield number, line.removesuffix("\r")
 
 
 def _path_lines(path: str) -> NumberedLines:
@@ -53,18 +65,22 @@ def _path_lines(path: str) -> NumberedLines:
             raise TreeFormatError(problem, file=path, line=number + 1, column=1) from error
 
 
-def _stream_lines(stream: IO[str]) -> NumberedLines:
+def _stream_lines(stream: IO[str], file: str) -> NumberedLines:
     """The numbered lines of an open text stream."""
     number = 0
     try:
         for number, line in enumerate(stream, start=1):
             if not isinstance(line, str):
                 raise ValueError(f"source: expected a stream opened as text, got {type(line).__name__}")
+            surrogate = lone_surrogate(line)
+            if surrogate >= 0:
+                problem = f"expected text that UTF-8 can hold, found the lone surrogate {line[surrogate]!r}"
+                raise TreeFormatError(problem, file=file, line=number, column=surrogate + 1)
             yield number, line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         problem = f"expected {error.encoding}, found the byte 0x{byte:02x} on this line or later"
-        raise TreeFormatError(problem, file=source_name(stream), line=number + 1, column=1) from error
+        raise TreeFormatError(problem, file=file, line=number + 1, column=1) from error
 
 
 def open_for_writing(path: str, ending: str) -> IO[str]:

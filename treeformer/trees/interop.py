@@ -6,10 +6,11 @@ them.
 
 from typing import Any
 
+from .errors import quoted
 from .escapes import decode_word, encode_word
-from .layout import nodes_by_first_leaf
 from .shape import Span
 from .tree import Tree
+from .writer import nodes_by_first_leaf
 
 
 def to_nltk(tree: Tree) -> Any:
@@ -39,7 +40,7 @@ def from_nltk(nltk_tree: Any) -> Tree:
     while waiting:
         part, start = waiting.pop()
         if not isinstance(part, tree_class):
-            raise ValueError(f"nltk_tree: expected Tree(TAG, [word]), found {part!r} without a tag")
+            raise ValueError(f"nltk_tree: expected Tree(TAG, [word]), found {quoted(part)} without a tag")
         if start >= 0:
             labels.append(str(part.label()))
             spans.append((start, len(words)))

@@ -1,6 +1,7 @@
 """Dependency trees as lists of heads (-1 for the root), and how to make them projective."""
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from .shape import Span
 
@@ -47,23 +48,89 @@ def lifted_heads(heads: Sequence[int]) -> list[int]:
     An arc is projective if its head is above every word between its ends. The leftmost of equally short arcs
     goes first. Arcs from the root are always projective, so lifting ends.
     """
-    lifted = list(heads)
-    while (word := _shortest_crossing(lifted)) >= 0:
-        lifted[word] = lifted[lifted[word]]
-    return lifted
-
-
-def _shortest_crossing(heads: Sequence[int]) -> int:
-    """The dependent of the shortest arc that is not projective, or -1."""
     sizes = subtree_sizes(heads)
     if all(end - start == size for (start, end), size in zip(subtree_spans(heads), sizes, strict=True)):
-        return -1
-    place = {word: index for index, word in enumerate(dependency_order(heads))}
-    arcs = [word for word, head in enumerate(heads) if head >= 0]
-    arcs.sort(key=lambda word: abs(word - heads[word]))
-    for word in arcs:
-        head = heads[word]
-        below = range(place[head], place[head] + sizes[head])
-        if any(place[between] not in below for between in range(min(word, head) + 1, max(word, head))):
-            return word
-    return -1
+        return list(heads)
+    return _Lifting(heads, sizes).run()
+
+
+class _Lifting:
+    """A dependency tree while its arcs are lifted.
+
+    ``order`` lists heads before dependents, each subtree in one run, and ``place`` is its inverse. When a
+    word leaves its head, only that head's subtree shrinks: of the other arcs only those from this head can
+    become not projective, and none becomes projective. So ``waiting``, the arcs to lift by length, stays
+    right with a look at this head's dependents.
+    """
+
+    def __init__(self, heads: Sequence[int], sizes: list[int]) -> None:
+        self.heads = list(heads)
+        self.sizes = sizes
+        self.order = dependency_order(heads)
+        self.place = [0] * len(heads)
+        self._renumber(0, len(heads))
+        self.dependents: list[set[int]] = [set() for _ in heads]
+        for word, head in enumerate(heads):
+            if head >= 0:
+                self.dependents[head].add(word)
+        self.is_waiting = [False] * len(heads)
+        self.waiting: list[tuple[int, int]] = []
+        for word in filter(self._is_crossing, range(len(heads))):
+            self._wait(word)
+
+    def run(self) -> list[int]:
+        """Lift until every arc is projective; the heads that this leaves."""
+        while self.waiting:
+            _, word = heappop(self.waiting)
+            self.is_waiting[word] = False
+            head = self.heads[word]
+            self._lift(word)
+            for dependent in self._uncovered(head, word):
+                self._wait(dependent)
+            if self._is_crossing(word):
+                self._wait(word)
+        return self.heads
+
+    def _wait(self, word: int) -> None:
+        """Let the arc of ``word`` wait to be lifted."""
+        self.is_waiting[word] = True
+        heappush(self.waiting, (abs(word - self.heads[word]), word))
+
+    def _lift(self, word: int) -> None:
+        """Hang ``word`` on the head of its head; its run goes to the end of its old head's."""
+        head = self.heads[word]
+        start = self.place[word]
+        middle = start + self.sizes[word]
+        end = self.place[head] + self.sizes[head]
+        self.order[start:end] = self.order[middle:end] + self.order[start:middle]
+        if middle < end:
+            self._renumber(start, end)
+        self.sizes[head] -= self.sizes[word]
+        self.dependents[head].remove(word)
+        self.heads[word] = self.heads[head]
+        self.dependents[self.heads[word]].add(word)
+
+    def _renumber(self, start: int, end: int) -> None:
+        """Set the places of what stands from ``start`` to ``end`` in the order."""
+        for place in range(start, end):
+            self.place[self.order[place]] = place
+
+    def _uncovered(self, head: int, word: int) -> list[int]:
+        """The dependents of ``head`` whose arcs became not projective when ``word`` left it."""
+        gone = self.order[self.place[word] : self.place[word] + self.sizes[word]]
+        left = max([other for other in gone if other < head], default=-1)
+        right = min([other for other in gone if other > head], default=len(self.heads))
+        return [
+            dependent
+            for dependent in self.dependents[head]
+            if not left < dependent < right and not self.is_waiting[dependent]
+        ]
+
+    def _is_crossing(self, word: int) -> bool:
+        """Whether a stranger stands between ``word`` and its head."""
+        head = self.heads[word]
+        if head < 0 or abs(word - head) == 1:
+            return False
+        between = self.place[min(word, head) + 1 : max(word, head)]
+        first = self.place[head]
+        return min(between) < first or max(between) >= first + self.sizes[head]

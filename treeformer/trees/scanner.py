@@ -64,7 +64,7 @@ class _RunCache(dict[str, tuple[str, ...]]):
         return found
 
 
-class Vocabulary:
+class LabelCaches:
     """The caches of one way to rewrite labels."""
 
     def __init__(self, rewrite: Callable[[str], str]) -> None:
@@ -73,13 +73,13 @@ class Vocabulary:
         self.inner_runs = _RunCache(self.labels, outermost=False)
 
 
-STRIPPED = Vocabulary(bare_label)
-VERBATIM = Vocabulary(str)
+STRIPPED = LabelCaches(bare_label)
+VERBATIM = LabelCaches(str)
 
 Leaves = tuple[list[str], list[str], list[str], list[str]]
 
 
-def _leaves(text: str, vocabulary: Vocabulary) -> Leaves:
+def _leaves(text: str, caches: LabelCaches) -> Leaves:
     """By leaf of ``text``: the brackets opened before it, its tag, its word, the brackets closed after it."""
     parts = _LEAF.split(text)
     if "".join(parts[::5]).strip(" \t\n"):
@@ -87,17 +87,17 @@ def _leaves(text: str, vocabulary: Vocabulary) -> Leaves:
     words = parts[3::5]
     if "RB-" in text:
         words = [decode_word(word) for word in words]
-    return parts[1::5], list(map(vocabulary.labels.__getitem__, parts[2::5])), words, parts[4::5]
+    return parts[1::5], list(map(caches.labels.__getitem__, parts[2::5])), words, parts[4::5]
 
 
-def scan_collapsed(text: str, vocabulary: Vocabulary) -> list[Tree]:
+def scan_collapsed(text: str, caches: LabelCaches) -> list[Tree]:
     """The trees of ``text`` with unary chains collapsed to their lowest label.
 
     A closing node is a link of a chain if it begins where the last node to close at this leaf began, and the
     leaf itself counts as such a node. A root ``DOC`` needs more care than this; see ``transforms.collapse``.
     """
-    runs, tags, words, closings = _leaves(text, vocabulary)
-    outer_runs, inner_runs = vocabulary.outer_runs, vocabulary.inner_runs
+    runs, tags, words, closings = _leaves(text, caches)
+    outer_runs, inner_runs = caches.outer_runs, caches.inner_runs
     trees: list[Tree] = []
     open_labels: list[str] = []
     open_starts: list[int] = []
@@ -136,10 +136,10 @@ def scan_collapsed(text: str, vocabulary: Vocabulary) -> list[Tree]:
     return trees
 
 
-def scan_kept(text: str, vocabulary: Vocabulary) -> list[Tree]:
+def scan_kept(text: str, caches: LabelCaches) -> list[Tree]:
     """The trees of ``text``, every bracket above the preterminals a node."""
-    runs, tags, words, closings = _leaves(text, vocabulary)
-    outer_runs, inner_runs = vocabulary.outer_runs, vocabulary.inner_runs
+    runs, tags, words, closings = _leaves(text, caches)
+    outer_runs, inner_runs = caches.outer_runs, caches.inner_runs
     trees: list[Tree] = []
     open_labels: list[str] = []
     open_starts: list[int] = []

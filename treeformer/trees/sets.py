@@ -7,6 +7,7 @@ corpora.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .errors import quoted
 from .shape import children_of_nodes
 from .tree import Tree
 
@@ -58,7 +59,9 @@ def from_sets(sets: TreeSets) -> Tree:
     for node in sets.nodes:
         positions = sorted(leaf.position for leaf in sets.subtrees[node] if isinstance(leaf, LeafElement))
         if not positions or positions[-1] - positions[0] + 1 != len(positions):
-            raise ValueError(f"subtrees[{node}]: expected neighbouring leaves, got {positions}")
+            raise ValueError(
+                f"subtrees[{quoted(node)}]: expected neighbouring leaves, got {quoted(positions)}"
+            )
         spans[node] = (positions[0], positions[-1] + 1)
     order = sorted(sets.nodes, key=lambda node: (spans[node][1], len(sets.subtrees[node])))
     words = [leaf.word for leaf in sets.leaves]
@@ -67,5 +70,5 @@ def from_sets(sets: TreeSets) -> Tree:
     for index, members in enumerate(to_sets(tree).subtrees.values()):
         expected = {order[member.name] if isinstance(member, NodeElement) else member for member in members}
         if sets.subtrees[order[index]] != expected:
-            raise ValueError(f"subtrees[{order[index]}]: expected the node and all below it")
+            raise ValueError(f"subtrees[{quoted(order[index])}]: expected the node and all below it")
     return tree

@@ -19,6 +19,12 @@ class Shape(NamedTuple):
     leaf_depths: tuple[int, ...]
 
 
+def post_order(span: Span) -> tuple[int, int]:
+    """The key that sorts spans into post-order; sorting leaves equal spans, unary chains, as they stand."""
+    start, end = span
+    return end, -start
+
+
 def children_of_nodes(spans: Sequence[Span]) -> Iterator[list[int]]:
     """For each node in post-order the indices of its child nodes, left to right."""
     finished: list[int] = []

@@ -7,6 +7,7 @@ from html import escape
 from math import isfinite
 from typing import Literal
 
+from .errors import quoted
 from .placement import Placement, character_width, place
 from .tree import Tree
 
@@ -213,7 +214,7 @@ def _end(picture: _Picture, index: int, end: End) -> tuple[float, float, float]:
     if kind not in sizes or not 0 <= number < sizes[kind]:
         raise ValueError(
             f"links[{index}]: expected ('node', i) with i below {sizes['node']} or ('leaf', j) with j below"
-            f" {sizes['leaf']}, got {end!r}"
+            f" {sizes['leaf']}, got {quoted(end)}"
         )
     if kind == "node":
         return *picture.node(number), picture.label_widths[number]

@@ -3,13 +3,14 @@
 The order in which a corpus is prepared: strip, split words, collapse, join.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate, chain
 from typing import Literal
 
+from .errors import quoted, shortened
 from .labels import DOCUMENT, TRACE, bare_label
-from .shape import Span, children_of_nodes
-from .tree import Tree, checked_strings, trusted_tree
+from .shape import Span, children_of_nodes, post_order
+from .tree import Tree, checked_strings, checked_trees, trusted_tree
 
 _BINARISED = "@"
 
@@ -26,7 +27,7 @@ def strip(tree: Tree) -> Tree:
     """
     is_word = [tag != TRACE for tag in tree.tags]
     if not any(is_word):
-        raise ValueError(f"expected at least one word, found a tree of traces only: {tree}")
+        raise ValueError(f"expected at least one word, found a tree of traces only: {shortened(str(tree))}")
     words = [word for word, stays in zip(tree.words, is_word, strict=True) if stays]
     tags = [bare_label(tag) for tag, stays in zip(tree.tags, is_word, strict=True) if stays]
     positions = list(accumulate(is_word, initial=0))
@@ -39,7 +40,7 @@ def strip(tree: Tree) -> Tree:
     return trusted_tree(tuple(words), tuple(tags), tuple(labels), tuple(spans))
 
 
-def split_words(tree: Tree, pieces: Sequence[Sequence[str]]) -> Tree:
+def split_words(tree: Tree, pieces: Iterable[Iterable[str]]) -> Tree:
     """The tree over subwords: leaf ``k`` is replaced by ``pieces[k]``, each piece with the tag of its word.
 
     The preterminal of a word in two or more pieces becomes a node, labelled with the tag; a whole word adds
@@ -48,45 +49,46 @@ def split_words(tree: Tree, pieces: Sequence[Sequence[str]]) -> Tree:
     >>> str(split_words(Tree.from_brackets("(NP (JJ tall) (NNS trees))"), [["tall"], ["tree", "s"]]))
     '(NP (JJ tall) (NNS (NNS tree) (NNS s)))'
     """
-    if len(pieces) != len(tree.words):
+    split_up = [checked_strings(f"pieces[{word}]", parts) for word, parts in enumerate(pieces)]
+    if len(split_up) != len(tree.words):
         raise ValueError(
-            f"pieces: expected one sequence for each of {len(tree.words)} words, got {len(pieces)}"
+            f"pieces: expected one sequence for each of {len(tree.words)} words, got {len(split_up)}"
         )
-    for word, parts in enumerate(pieces):
-        if not checked_strings(f"pieces[{word}]", parts):
-            raise ValueError(f"pieces[{word}] is empty: expected the pieces of {tree.words[word]!r}")
-    positions = list(accumulate(map(len, pieces), initial=0))
-    split = [word for word, parts in enumerate(pieces) if len(parts) > 1]
+    for word, parts in enumerate(split_up):
+        if not parts:
+            raise ValueError(f"pieces[{word}] is empty: expected the pieces of {quoted(tree.words[word])}")
+    positions = list(accumulate(map(len, split_up), initial=0))
+    split = [word for word, parts in enumerate(split_up) if len(parts) > 1]
     nodes = [(tree.tags[word], (positions[word], positions[word + 1])) for word in split]
     nodes += [(label, (positions[start], positions[end])) for label, (start, end) in _nodes(tree)]
-    tags = [tag for tag, parts in zip(tree.tags, pieces, strict=True) for _ in parts]
-    return _sorted_tree(tuple(chain.from_iterable(pieces)), tuple(tags), nodes)
+    tags = [tag for tag, parts in zip(tree.tags, split_up, strict=True) for _ in parts]
+    return _sorted_tree(tuple(chain.from_iterable(split_up)), tuple(tags), nodes)
 
 
 def collapse(tree: Tree) -> Tree:
     """The tree without unary chains: of each chain the lowest node stays.
 
     A chain that ends in a preterminal makes no node, except in a sentence of one word, whose lowest node
-    stays. A root ``DOC`` is no part of any chain; what stands right under it are sentences.
+    stays. A root ``DOC`` is no part of any chain; what stands right under it are sentences. A ``DOC`` with
+    only a chain above it becomes the root.
 
     >>> str(collapse(Tree.from_brackets("(ROOT (S (NP (NNS dogs)) (VP (VBP bark))))", unary="keep")))
     '(S (NNS dogs) (VBP bark))'
     """
     spans = tree.spans
-    root = len(tree) - 1
-    is_document = tree.labels[root] == DOCUMENT
-    sentence_spans = {spans[root]}
-    if is_document:
-        sentence_spans = {spans[node] for node, parent in enumerate(tree.parents) if parent == root}
+    document = _document(tree)
+    if document < 0:
+        inner, sentence_spans = spans, {spans[-1]}
+    else:
+        inner = spans[:document]
+        sentence_spans = {spans[node] for node, parent in enumerate(tree.parents) if parent == document}
     kept = []
     last = (0, 0)
-    for node, span in enumerate(spans):
+    for node, span in enumerate(inner):
         if span != last and (span[1] - span[0] > 1 or span in sentence_spans):
             kept.append(node)
         last = span
-    if is_document and kept[-1:] != [root]:
-        kept.append(root)
-    return _with_nodes(tree, kept)
+    return _with_nodes(tree, kept if document < 0 else [*kept, document])
 
 
 def binarise(tree: Tree, factor: Literal["right", "left"] = "right") -> Tree:
@@ -131,7 +133,7 @@ def join(trees: Iterable[Tree], label: str = DOCUMENT) -> Tree:
     tags: list[str] = []
     labels: list[str] = []
     spans: list[Span] = []
-    for tree in trees:
+    for tree in checked_trees(trees):
         shift = len(words)
         words += tree.words
         tags += tree.tags
@@ -165,6 +167,16 @@ def sentences(tree: Tree, label: str = DOCUMENT) -> tuple[Tree, ...]:
     return tuple(found)
 
 
+def _document(tree: Tree) -> int:
+    """The node ``DOC`` at the root or highest on the chain below it, -1 if there is none."""
+    for node in range(len(tree) - 1, -1, -1):
+        if tree.spans[node] != tree.spans[-1]:
+            break
+        if tree.labels[node] == DOCUMENT:
+            return node
+    return -1
+
+
 def _nodes(tree: Tree) -> Iterable[tuple[str, Span]]:
     """Label and span of each node."""
     return zip(tree.labels, tree.spans, strict=True)
@@ -180,7 +192,7 @@ def _with_nodes(tree: Tree, kept: list[int]) -> Tree:
 
 def _sorted_tree(words: tuple[str, ...], tags: tuple[str, ...], nodes: list[tuple[str, Span]]) -> Tree:
     """The tree of ``nodes``, put into post-order; of nodes with one span the first listed is the lowest."""
-    nodes.sort(key=lambda node: (node[1][1], -node[1][0]))
+    nodes.sort(key=lambda node: post_order(node[1]))
     return trusted_tree(words, tags, tuple([label for label, _ in nodes]), tuple([span for _, span in nodes]))
 
 

@@ -8,11 +8,12 @@
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import index as as_integer
 from typing import Any, Literal, NoReturn, final
 
+from .errors import quoted
 from .shape import Shape, Span, check_spans, shape_of
 
 Unary = Literal["collapse", "keep"]
@@ -54,7 +55,7 @@ class Tree:
     _shape: Shape
 
     def __new__(
-        cls, words: Sequence[str], tags: Sequence[str], labels: Sequence[str], spans: Sequence[Sequence[int]]
+        cls, words: Iterable[str], tags: Iterable[str], labels: Iterable[str], spans: Iterable[Iterable[int]]
     ) -> "Tree":
         """The tree of these leaves and nodes; ``ValueError`` where they do not make one."""
         words = checked_strings("words", words)
@@ -141,7 +142,7 @@ class Tree:
         raise AttributeError(f"a Tree is immutable: cannot delete {name!r}")
 
     def __str__(self) -> str:
-        from .layout import one_line
+        from .writer import one_line
 
         return one_line(self)
 
@@ -150,7 +151,7 @@ class Tree:
 
     def pretty(self, width: int = 100) -> str:
         """The brackets over several lines: a constituent that fits in ``width`` columns stays on one line."""
-        from .layout import several_lines
+        from .writer import several_lines
 
         return several_lines(self, width)
 
@@ -174,23 +175,49 @@ def trusted_tree(
     return tree
 
 
-def checked_strings(name: str, values: Sequence[str], *, brackets: bool = True) -> tuple[str, ...]:
+def checked_trees(trees: Iterable[object]) -> Iterator[Tree]:
+    """``trees`` one after another; ``ValueError`` for what is none, and for one tree, which holds nodes."""
+    if isinstance(trees, Tree):
+        raise ValueError(f"trees: expected trees, got one Tree, {quoted(trees)}: put it in a list")
+    for position, tree in enumerate(trees):
+        if not isinstance(tree, Tree):
+            raise ValueError(f"trees[{position}]: expected trees, got {type(tree).__name__} {quoted(tree)}")
+        yield tree
+
+
+def checked_strings(name: str, values: Iterable[str], *, brackets: bool = True) -> tuple[str, ...]:
     """``values`` as a tuple of strings that may stand in a tree; only words may hold ``brackets``."""
     if isinstance(values, str):
-        raise ValueError(f"{name}: expected a sequence of strings, got the string {values!r}")
+        raise ValueError(f"{name}: expected a sequence of strings, got the string {quoted(values)}")
+    values = tuple(values)
     forbidden = _SEPARATOR if brackets else _SEPARATOR_OR_BRACKET
     for position, value in enumerate(values):
         if not isinstance(value, str):
-            raise ValueError(f"{name}[{position}] = {value!r} is not a string")
+            raise ValueError(f"{name}[{position}] = {quoted(value)} is not a string")
         if not value:
             raise ValueError(f"{name}[{position}] is empty: expected at least one character")
         found = forbidden.search(value)
         if found:
-            raise ValueError(f"{name}[{position}] = {value!r} holds the separator {found[0]!r}")
-    return tuple(values)
+            raise ValueError(f"{name}[{position}] = {quoted(value)} holds the separator {found[0]!r}")
+        if lone_surrogate(value) >= 0:
+            raise ValueError(
+                f"{name}[{position}] = {quoted(value)} holds a lone surrogate, which is no UTF-8"
+            )
+    return values
 
 
-def _checked_pairs(spans: Sequence[Sequence[int]]) -> tuple[Span, ...]:
+def lone_surrogate(text: str) -> int:
+    """Where in ``text`` the first character stands that UTF-8 cannot hold, or -1."""
+    if text.isascii():
+        return -1
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return error.start
+    return -1
+
+
+def _checked_pairs(spans: Iterable[Iterable[int]]) -> tuple[Span, ...]:
     """``spans`` as pairs of integers."""
     pairs = []
     for position, span in enumerate(spans):
@@ -198,5 +225,7 @@ def _checked_pairs(spans: Sequence[Sequence[int]]) -> tuple[Span, ...]:
             start, end = span
             pairs.append((as_integer(start), as_integer(end)))
         except (TypeError, ValueError):
-            raise ValueError(f"spans[{position}] = {span!r} is not a pair of integers (start, end)") from None
+            raise ValueError(
+                f"spans[{position}] = {quoted(span)} is not a pair of integers (start, end)"
+            ) from None
     return tuple(pairs)
