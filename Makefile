@@ -9,11 +9,11 @@ HOLD ?=
 BENCHMARKS := reading accumulate training_step documents
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format benchmark constraints clean
+.PHONY: help install demo test test-java lint format benchmark constraints clean
 
 help: ## list the targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 install: $(INSTALLED) ## create .venv with the pinned versions and the package, editable
 
@@ -33,6 +33,10 @@ demo: $(INSTALLED) ## train a Tree Transformer and a Transformer side by side, p
 
 test: $(INSTALLED) ## run the tests and the examples in docstrings, on all cores
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto
+
+test-java: $(INSTALLED) ## install CoreNLP into .cache/corenlp (1.4 GB, needs Java and Maven) and test with it
+	$(BIN)/python -m treeformer parser install corenlp --folder .cache/corenlp --language en --language de --language fr
+	OMP_NUM_THREADS=1 CORENLP_HOME=.cache/corenlp $(BIN)/python -m pytest -m java tests/parsing
 
 lint: $(INSTALLED) ## check style, formatting and types
 	$(BIN)/ruff check .

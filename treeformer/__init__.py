@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # what a type checker reads; _MODULES is what runs, and a tes
         TreeTransformerForSequenceClassification as TreeTransformerForSequenceClassification,
     )
     from treeformer.ops import TreeBatch as TreeBatch
+    from treeformer.parsing import load_parser as load_parser
     from treeformer.trees import Tree as Tree
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "Tree": "treeformer.trees",
     "TreeBatch": "treeformer.ops",
+    "load_parser": "treeformer.parsing",
     "TreeTransformerConfig": "treeformer.models.tree_transformer",
     "TreeTransformerForSequenceClassification": "treeformer.models.tree_transformer",
     "TreeTransformerForConditionalGeneration": "treeformer.models.tree_transformer",

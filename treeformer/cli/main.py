@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from treeformer.cli import draw, score
+from treeformer.cli import draw, parse, parser, score
 
 app = typer.Typer(
     name="treeformer",
@@ -17,7 +17,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("draw")(draw.command)
+app.command("parse")(parse.command)
 app.command("score")(score.command)
+app.add_typer(parser.app, name="parser")
 
 
 @app.callback()

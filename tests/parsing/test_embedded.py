@@ -1,0 +1,86 @@
+"""The embedded parser as it comes with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.trees.strategies import words
+from treeformer import load_parser
+from treeformer.parsing import Parser
+from treeformer.parsing.loading import MODELS
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    return load_parser("en")
+
+
+SENTENCES = {
+    "The cat sleeps well.": "(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps) (ADVP (RB well))) (. .)))",
+    "What did she say?": "(ROOT (SBARQ (WHNP (WP What)) (SQ (VBD did) (NP (PRP she)) (VP (VB say))) (. ?)))",
+    "the dog chased the cat": "(ROOT (S (NP (DT the) (NN dog)) (VP (VBD chased) (NP (DT the) (NN cat)))))",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES.items())
+def test_plain_sentences_are_parsed_as_one_expects(parser: Parser, text: str, expected: str) -> None:
+    assert [str(tree) for tree in parser.parse([text])] == [expected]
+
+
+@given(st.lists(st.lists(words(), min_size=1, max_size=9), min_size=1, max_size=4))
+@settings(max_examples=40)
+def test_leaves_are_exactly_the_given_tokens(sentences: list[list[str]]) -> None:
+    trees = load_once().parse_tokens(sentences)
+    assert [list(tree.words) for tree in trees] == sentences
+    for tree in trees:
+        assert tree.labels[-1] == "ROOT"
+        assert tree == type(tree)(tree.words, tree.tags, tree.labels, tree.spans)  # a valid tree
+
+
+def load_once(cache: list[Parser] = []) -> Parser:  # noqa: B006  # one parser for all examples
+    if not cache:
+        cache.append(load_parser("en"))
+    return cache[0]
+
+
+def test_company_does_not_matter(parser: Parser) -> None:
+    sentences = [text.split() for text in SENTENCES] + [["Yes"], ["very"] * 60]
+    together = parser.parse_tokens(sentences)
+    assert together == [parser.parse_tokens([sentence])[0] for sentence in sentences]
+
+
+@pytest.mark.parametrize("length", [1, 200, 300, 301, 2000])
+def test_sentences_of_any_length_give_one_tree(parser: Parser, length: int) -> None:
+    (tree,) = parser.parse_tokens([["buffalo"] * length])
+    assert len(tree.words) == length
+    assert tree.spans[-1] == (0, length)
+
+
+def test_texts_give_their_sentences_and_documents_one_tree(parser: Parser) -> None:
+    texts = ["It rains. We stay.", "", "Go! 🙂", "  \x00 \t"]
+    assert [len(trees) for trees in parser.parse_texts(texts)] == [2, 0, 2, 0]
+    (document,) = parser.parse(["It rains. We stay."], document=True)
+    assert document.labels[-1] == "DOC"
+    with pytest.raises(ValueError, match="got none in text 2"):
+        parser.parse(["It rains.", ""], document=True)
+    with pytest.raises(ValueError, match="expected at least one word, got none in sentence 2"):
+        parser.parse_tokens([["a"], []])
+
+
+def test_a_name_that_is_no_parser_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"expected an embedded language \(en\), corenlp:en, .* got 'klingon'"
+    ):
+        load_parser("klingon")
+    (tmp_path / "parser.json").write_text("{")
+    with pytest.raises(ValueError, match="not a parser"):
+        load_parser(tmp_path)
+
+
+@pytest.mark.parametrize("folder", sorted(MODELS.iterdir()), ids=lambda folder: folder.name)
+def test_what_is_shipped_is_small(folder: Path) -> None:
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 12_000_000

@@ -1,0 +1,143 @@
+"""The network of the embedded parser: words in, scores of spans, labels and tags out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from treeformer.nn import Attention, Encoder, EncoderLayer
+from treeformer.nn.attention import additive
+from treeformer.parsing.lexicon import SHAPES
+
+
+@dataclass(frozen=True)
+class NetworkSizes:
+    """Sizes of the network."""
+
+    words: int
+    buckets: int
+    labels: int
+    tags: int
+    word_width: int = 96
+    width: int = 256
+    layers: int = 4
+    heads: int = 4
+    inner: int = 512
+    span_width: int = 192
+    distances: int = 32
+
+
+class Posts(nn.Module):
+    """Vectors of the n + 1 places between words: what ends before a place, and what begins after it."""
+
+    def forward(self, states: Tensor) -> Tensor:
+        """``[B, n + 1, d]`` for the states ``[B, n + 2, d]`` of a start mark, n words and an end mark."""
+        ahead, back = states.chunk(2, dim=-1)
+        return torch.cat([ahead[:, :-1], back[:, 1:]], dim=-1)
+
+
+class ParserNetwork(nn.Module):
+    """A pre-norm Transformer over words, and three readers: of spans, of their labels, of tags."""
+
+    def __init__(self, sizes: NetworkSizes, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.word = nn.Embedding(sizes.words + 1, sizes.word_width)
+        self.piece = nn.Embedding(sizes.buckets + 1, sizes.word_width)  # the last row is padding
+        self.shape = nn.Embedding(SHAPES, sizes.word_width)
+        self.marks = nn.Parameter(torch.empty(2, sizes.width))
+        self.input = nn.Linear(2 * sizes.word_width, sizes.width)
+        self.distance = nn.Embedding(2 * sizes.distances, sizes.heads)
+        self.encoder = Encoder(
+            [
+                EncoderLayer(
+                    Attention(sizes.width, sizes.heads, dropout=dropout),
+                    sizes.width,
+                    sizes.inner,
+                    dropout=dropout,
+                    norm="pre",
+                )
+                for _ in range(sizes.layers)
+            ],
+            sizes.width,
+            norm="pre",
+        )
+        self.posts = Posts()
+        self.left = nn.Sequential(nn.Linear(sizes.width, sizes.span_width), nn.GELU(), nn.Dropout(dropout))
+        self.right = nn.Sequential(nn.Linear(sizes.width, sizes.span_width), nn.GELU(), nn.Dropout(dropout))
+        self.bracket = nn.Parameter(torch.zeros(sizes.span_width + 1, sizes.span_width + 1))
+        self.label = nn.Sequential(
+            nn.Linear(2 * sizes.width, sizes.width),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(sizes.width, sizes.labels),
+        )
+        self.tag = nn.Linear(sizes.width, sizes.tags)
+        self.dropout = nn.Dropout(dropout)
+        for table in (self.word, self.piece, self.shape):
+            nn.init.normal_(table.weight, std=0.1)
+        nn.init.normal_(self.marks, std=0.5)
+        nn.init.zeros_(self.distance.weight)
+
+    def forward(
+        self, known: Tensor, pieces: Tensor, offsets: Tensor, shapes: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """States of words ``[B, n, d]`` and of places between them ``[B, n + 1, d]``.
+
+        Args:
+            known, shapes: ``[B, n]`` from the lexicon.
+            pieces, offsets: all pieces of the batch in a row, and where those of each of the B · n words
+                begin; the number ``buckets`` is no piece.
+            mask: ``[B, n]``, True for words that are there.
+        """
+        B, n = known.shape
+        bag = F.embedding_bag(
+            pieces, self.piece.weight, offsets, mode="sum", padding_idx=self.sizes.buckets
+        ).view(B, n, -1)
+        vectors = torch.cat([self.word(known), bag + self.shape(shapes)], dim=-1)
+        words = self.input(self.dropout(vectors))
+        start, end = self.marks.to(words.dtype)
+        states = torch.cat([start.expand(B, 1, -1), words, words.new_zeros(B, 1, words.shape[-1])], dim=1)
+        lengths = mask.sum(1)
+        at_end = torch.arange(n + 2, device=mask.device) == (lengths + 1)[:, None]
+        states = torch.where(at_end[..., None], end, states)
+        states = self.encoder(states, self._bias(lengths, n + 2, states))
+        return states[:, 1:-1], self.posts(states)
+
+    def brackets(self, posts: Tensor) -> Tensor:
+        """``[B, n + 1, n + 1]``: log-odds that the words from place i to place j are a phrase."""
+        left, right = self.left(posts), self.right(posts)
+        one = left.new_ones(*left.shape[:2], 1)
+        return (
+            torch.cat([left, one], -1)
+            @ self.bracket.to(left.dtype)
+            @ torch.cat([right, one], -1).mT
+            / math.sqrt(self.sizes.span_width)
+        )
+
+    def labels(self, posts: Tensor, spans: Tensor) -> Tensor:
+        """``[spans, labels]`` scores for ``spans [spans, 3]`` of example, start and end."""
+        example, start, end = spans.unbind(1)
+        return self.label(torch.cat([posts[example, start], posts[example, end]], dim=-1))
+
+    def _bias(self, lengths: Tensor, size: int, states: Tensor) -> Tensor:
+        """``[B, H, size, size]``: no word sees padding, and nearness counts."""
+        place = torch.arange(size, device=lengths.device)
+        near = self.distance(_distance_rows(place[None, :] - place[:, None], self.sizes.distances))
+        device = states.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
+        there = place < (lengths + 2)[:, None]
+        return additive(there[:, None, None], dtype) + near.permute(2, 0, 1)[None].to(dtype)
+
+
+def _distance_rows(distance: Tensor, rows: int) -> Tensor:
+    """Rows of a table for signed distances: exact when near, logarithmic when far, the last when farther."""
+    size = distance.abs()
+    exact = rows // 2
+    far = exact + (torch.log(size.clamp(min=1) / exact) / math.log(128 / exact) * (rows - exact)).long()
+    row = torch.where(size < exact, size, far.clamp(max=rows - 1))
+    return torch.where(distance < 0, row + rows, row)

@@ -1,0 +1,51 @@
+"""What every parser does: text or tokens in, trees out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from treeformer.trees import Tree, join
+
+
+class Parser(ABC):
+    """Text or tokens to trees. Trees keep unary chains and have a root labelled ``ROOT``.
+
+    A parser may hold a process or a connection: use it in a ``with`` block, or call `close`.
+    """
+
+    name: str  #: backend, language and version; written into everything made from its trees
+
+    @abstractmethod
+    def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
+        """For each text the trees of its sentences, ``[]`` for a text without words."""
+
+    @abstractmethod
+    def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
+        """One tree for each sentence, whose leaves are exactly the given tokens."""
+
+    def parse(self, texts: Iterable[str], *, document: bool = False) -> list[Tree]:
+        """The trees of all sentences of the texts, in order; with ``document`` one tree for each text.
+
+        A document has one extra root ``DOC`` over its sentences, also over a single one.
+        """
+        parsed = self.parse_texts(texts)
+        if not document:
+            return [tree for trees in parsed for tree in trees]
+        for number, trees in enumerate(parsed, start=1):
+            if not trees:
+                raise ValueError(f"texts: expected words in every document, got none in text {number}")
+        return [join(trees) for trees in parsed]
+
+    def close(self) -> None:  # noqa: B027  # most parsers hold nothing
+        """Let go of what the parser holds; it cannot parse afterwards."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Training: from trees on disk to weights on disk."""
