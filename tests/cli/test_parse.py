@@ -18,7 +18,9 @@ def test_lines_of_text_become_lines_of_trees(tmp_path: Path) -> None:
     assert third.startswith("(ROOT ")
     assert "3 lines, 3 sentences" in result.stderr
     output = tmp_path / "trees"
-    treeformer("parse", "--tokenized", "--output", str(output), text="It rains . We stay .\n")
+    treeformer(
+        "parse", "--tokenized", "--one-per-line", "--output", str(output), text="It rains . We stay .\n"
+    )
     ((tree,),) = read_tree_lines(output)
     assert tree.words == ("It", "rains", ".", "We", "stay", ".")
 

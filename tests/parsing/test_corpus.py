@@ -21,6 +21,7 @@ class WordParser(Parser):
     """Right-branching trees over the words between full stops."""
 
     name = "words"
+    language = "en"
 
     def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
         return [[right_branching(part.split()) for part in text.split(".") if part.split()] for text in texts]
@@ -38,10 +39,19 @@ def test_each_line_gives_its_trees_in_order(workers: int) -> None:
     assert [[tree.words for tree in trees] for trees in parsed] == [
         [("word", str(number)), ("another",)] if number % 7 else [] for number in range(len(LINES))
     ]
-    whole = list(parse_lines(LINES, WordParser, tokenized=True, workers=workers))
+    whole = list(parse_lines(LINES, WordParser, tokenized=True, one_per_line=True, workers=workers))
     assert [[tree.words for tree in trees] for trees in whole] == [
         [tuple(line.split())] if line else [] for line in LINES
     ]
+
+
+def test_a_line_is_one_sentence_only_if_one_says_so() -> None:
+    def words(line: str, **how: bool) -> list[tuple[str, ...]]:
+        return [tree.words for tree in next(parse_lines([line], WordParser, **how))]
+
+    assert words("It rains. Go!", one_per_line=True) == [("It", "rains", ".", "Go", "!")]
+    assert words("It rains . Go ! ”", tokenized=True) == [("It", "rains", "."), ("Go", "!", "”")]
+    assert words("It rains. Go !", tokenized=True, one_per_line=True) == [("It", "rains.", "Go", "!")]
 
 
 def test_what_was_done_is_kept_and_a_torn_line_done_again(tmp_path: Path) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from treeformer.parsing import load_parser
+from treeformer.parsing import Parser, load_parser
+from treeformer.parsing.command import CommandParser
 from treeformer.parsing.corpus import parse_lines, write_lines
 from treeformer.trees import Tree
 from treeformer.trees.files import TextSource, numbered_lines
@@ -32,9 +33,14 @@ def command(
     parser: Annotated[
         str, typer.Option(help="embedded, corenlp, or a folder that `treeformer parser train` wrote.")
     ] = "embedded",
+    parser_command: Annotated[
+        str | None, typer.Option(help="A program that reads tokens, a sentence a line, and writes brackets.")
+    ] = None,
     tokenized: Annotated[
-        bool,
-        typer.Option(help="Each line is one sentence with white space between tokens; these are the leaves."),
+        bool, typer.Option("--tokenized", help="Tokens are given, with white space between them.")
+    ] = False,
+    one_per_line: Annotated[
+        bool, typer.Option("--one-per-line", help="Each line is one sentence and gives one tree.")
     ] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes that parse at the same time.")] = 1,
 ) -> None:
@@ -43,13 +49,18 @@ def command(
     treeformer parse < sentences.txt > trees.txt
     """
     names = {"embedded": language, "corenlp": f"corenlp:{language}"}
-    make_parser = partial(load_parser, names.get(parser, parser))
+    make_parser: Callable[[], Parser] = partial(load_parser, names.get(parser, parser))
+    if parser_command is not None:
+        make_parser = partial(CommandParser, parser_command, language)
     source: TextSource = sys.stdin if file is None else file
 
     def parsed(done: int) -> Iterator[list[Tree]]:
         lines = (line.rstrip("\n") for _, line in numbered_lines(source))
         rest = itertools.islice(lines, done, None)
-        return _reported(parse_lines(rest, make_parser, tokenized=tokenized, workers=workers))
+        parsed = parse_lines(
+            rest, make_parser, tokenized=tokenized, one_per_line=one_per_line, workers=workers
+        )
+        return _reported(parsed)
 
     if output is None:
         for trees in parsed(0):

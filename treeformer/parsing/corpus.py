@@ -5,37 +5,47 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 from treeformer.parsing.parser import Parser
+from treeformer.parsing.tokenizer import tokenize
 from treeformer.trees import Tree
 
 CHUNK = 256  #: lines that are parsed together
+FINAL = frozenset({".", "!", "?", "...", "…"})
+CLOSING = frozenset({"''", '"', "'", "”", "’", "»", ")", "]", "-RRB-"})
 
 
 def parse_lines(
-    lines: Iterable[str], make_parser: Callable[[], Parser], *, tokenized: bool = False, workers: int = 1
+    lines: Iterable[str],
+    make_parser: Callable[[], Parser],
+    *,
+    tokenized: bool = False,
+    one_per_line: bool = False,
+    workers: int = 1,
 ) -> Iterator[list[Tree]]:
     """For each line the trees of its sentences, ``[]`` for a line without words.
 
     Args:
         lines: texts, or tokens with white space between them.
         make_parser: makes the parser, in each worker anew.
-        tokenized: a line is one sentence, and its tokens are the leaves of its tree.
+        tokenized: tokens are given, with white space between them, and are the leaves of the trees.
+        one_per_line: a line is one sentence, whatever its punctuation says.
         workers: number of processes; with 1 it is this one.
     """
     if workers == 1:
         with make_parser() as parser:
             for chunk in _chunks(lines):
-                yield from _parse(parser, chunk, tokenized)
+                yield from _parse(parser, chunk, tokenized, one_per_line)
         return
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, spawn, _start_worker, (make_parser,)) as pool:
         waiting = []
         for chunk in _chunks(lines):  # no more under way than keeps all workers busy
-            waiting.append(pool.submit(_work, chunk, tokenized))
+            waiting.append(pool.submit(_work, chunk, tokenized, one_per_line))
             if len(waiting) > 2 * workers:
                 yield from waiting.pop(0).result()
         for result in waiting:
@@ -70,12 +80,33 @@ def _whole_lines(path: Path) -> int:
     return lines
 
 
-def _parse(parser: Parser, lines: list[str], tokenized: bool) -> list[list[Tree]]:
-    if not tokenized:
+def _parse(parser: Parser, lines: list[str], tokenized: bool, one_per_line: bool) -> list[list[Tree]]:
+    if not tokenized and not one_per_line:
         return parser.parse_texts(lines)
-    sentences = [line.split() for line in lines]
-    trees = iter(parser.parse_tokens(sentence for sentence in sentences if sentence))
-    return [[next(trees)] if sentence else [] for sentence in sentences]
+    if tokenized:
+        sentences = [[line.split()] if one_per_line else split_tokens(line.split()) for line in lines]
+    else:
+        sentences = [[list(chain(*tokenize(line, parser.language)))] for line in lines]
+    sentences = [[sentence for sentence in parts if sentence] for parts in sentences]
+    trees = iter(parser.parse_tokens(chain(*sentences)))
+    return [[next(trees) for _ in parts] for parts in sentences]
+
+
+def split_tokens(tokens: Sequence[str]) -> list[list[str]]:
+    """Sentences of given tokens: one ends after final punctuation and the closing marks that follow it.
+
+    >>> split_tokens("he said : “ no ! ” then he left .".split())
+    [['he', 'said', ':', '“', 'no', '!', '”'], ['then', 'he', 'left', '.']]
+    """
+    sentences: list[list[str]] = [[]]
+    ended = False
+    for token in tokens:
+        if ended and token not in FINAL and token not in CLOSING:
+            sentences.append([])
+            ended = False
+        sentences[-1].append(token)
+        ended = ended or token in FINAL
+    return sentences
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -93,5 +124,5 @@ def _start_worker(make_parser: Callable[[], Parser]) -> None:
     _worker_parser = make_parser()
 
 
-def _work(lines: list[str], tokenized: bool) -> list[list[Tree]]:
-    return _parse(_worker_parser, lines, tokenized)
+def _work(lines: list[str], tokenized: bool, one_per_line: bool) -> list[list[Tree]]:
+    return _parse(_worker_parser, lines, tokenized, one_per_line)

@@ -16,6 +16,7 @@ class Parser(ABC):
     A parser may hold a process or a connection: use it in a ``with`` block, or call `close`.
     """
 
+    language: str
     name: str  #: backend, language and version; written into everything made from its trees
 
     @abstractmethod
