@@ -28,6 +28,9 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("import treeformer.trees", {"torch", "transformers", "nltk", "matplotlib"}),
         ("from treeformer import TreeBatch", {"transformers"}),
         ("import treeformer.nn", {"transformers"}),
+        ("from treeformer import load_parser", {"torch", "transformers"}),
+        ("from treeformer import load_parser; load_parser('en')", {"transformers"}),
+        ("import treeformer.cli.main", {"torch", "transformers"}),
     ],
 )
 def test_an_import_loads_no_more_than_it_needs(statement: str, absent: set[str]) -> None:
@@ -71,3 +74,17 @@ def test_the_installed_version_is_the_version_of_the_source() -> None:
 
 def test_type_hints_are_published() -> None:
     assert Path(treeformer.__file__).with_name("py.typed").is_file()
+
+
+ROOMS = ("trees", "ops", "nn", "parsing", "models", "evaluation", "training", "cli")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_rooms_above_it(room: str) -> None:
+    for path in Path(treeformer.__file__).parent.joinpath(room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("treeformer."):
+                imported = node.module.split(".")[1]
+                assert imported not in ROOMS or ROOMS.index(imported) <= ROOMS.index(room), (
+                    f"{path}: {node.module}"
+                )
