@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterable, Sequence
 
 from treeformer.parsing.parser import Parser
-from treeformer.parsing.tokenizer import tokenize
 from treeformer.trees import Tree, TreeFormatError
 
 
@@ -31,12 +30,6 @@ class CommandParser(Parser):
         self.language = language
         self.name = f"command:{command}"
         self._timeout = timeout
-
-    def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
-        """For each text the trees of its sentences, ``[]`` for a text without words."""
-        tokenized = [tokenize(text, self.language) for text in texts]
-        trees = iter(self.parse_tokens(sentence for sentences in tokenized for sentence in sentences))
-        return [[next(trees) for _ in sentences] for sentences in tokenized]
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""

@@ -16,7 +16,6 @@ from treeformer.parsing.chart import best_splits, spans_of
 from treeformer.parsing.lexicon import Lexicon
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.parser import Parser
-from treeformer.parsing.tokenizer import tokenize
 from treeformer.trees import Tree
 from treeformer.trees.tree import trusted_tree
 
@@ -52,12 +51,6 @@ class EmbeddedParser(Parser):
         self._network.to(device)
         self._device = torch.device(device)
         self._batch_words = batch_words
-
-    def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
-        """For each text the trees of its sentences, ``[]`` for a text without words."""
-        tokenized = [tokenize(text, self.language) for text in texts]
-        trees = iter(self.parse_tokens(sentence for sentences in tokenized for sentence in sentences))
-        return [[next(trees) for _ in sentences] for sentences in tokenized]
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
+from treeformer.parsing.tokenizer import tokenize
 from treeformer.trees import Tree, join
 
 
@@ -19,9 +20,14 @@ class Parser(ABC):
     language: str
     name: str  #: backend, language and version; written into everything made from its trees
 
-    @abstractmethod
     def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
-        """For each text the trees of its sentences, ``[]`` for a text without words."""
+        """For each text the trees of its sentences, ``[]`` for a text without words.
+
+        Sentences and tokens are those of `treeformer.parsing.tokenizer`, where a parser has none of its own.
+        """
+        tokenized = [tokenize(text, self.language) for text in texts]
+        trees = iter(self.parse_tokens(sentence for sentences in tokenized for sentence in sentences))
+        return [[next(trees) for _ in sentences] for sentences in tokenized]
 
     @abstractmethod
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
