@@ -175,7 +175,7 @@ def _tree(sentence: Sentence, place: str, words: Sequence[str] | None = None) ->
     parse = sentence.get("parse", "")
     if not parse.startswith("(ROOT"):
         warnings.warn(
-            f"{place}: CoreNLP could not parse it in time and memory; its tree is flat", stacklevel=4
+            f"{place}: CoreNLP has no tree of at most 80 levels for it; its tree is flat", stacklevel=4
         )
         return flat_tree(words, [token.get("pos", "XX") for token in sentence["tokens"]])
     nodes = Tree.from_brackets(_PRETERMINAL.sub(r"(\1 _)", parse), unary="keep", strip=False)

@@ -25,7 +25,9 @@ from urllib.parse import urlencode, urlsplit
 _HOST = "127.0.0.1"
 _PATIENCE = 600.0  # seconds for a server to start and to load its models
 _TAIL = 4000  # characters of the log that an error looks at
-_TELLING = re.compile(r"Error|Exception|Invalid|Unrecognized")
+_TELLING = re.compile(
+    r"(?!Error occurred during initialization).*(Error|Exception|Invalid|Unrecognized|heap|memory)"
+)
 _MAIN = "edu.stanford.nlp.pipeline.StanfordCoreNLPServer"
 _WATCHDOG = str(Path(__file__).with_name("watchdog.py"))
 
@@ -104,7 +106,8 @@ class ManagedServer(Server):
         if not re.fullmatch(r"\d+[kmgKMG]?", memory):
             raise ValueError(f"memory = {memory!r}: expected a number with k, m or g, such as '4g'")
         self._java = find_java()
-        self._options = [f"-Xmx{memory}", "-cp", class_path, "-Dsun.net.httpserver.nodelay=true"]
+        self._options = [f"-Xmx{memory}", "-XX:+ExitOnOutOfMemoryError", "-Dsun.net.httpserver.nodelay=true"]
+        self._options += ["-cp", class_path]
         self._threads = threads
         self._wanted_port = port
         self._warm_up = warm_up
@@ -256,7 +259,7 @@ def _cause(log: str) -> str:
     if "OutOfMemoryError" in log:
         return "Java ran out of memory (OutOfMemoryError): give it more, such as memory='6g'"
     lines = log.splitlines()
-    telling = [line.strip() for line in lines if _TELLING.search(line) and not line.startswith("\t")]
+    telling = [line.strip() for line in lines if _TELLING.match(line) and not line.startswith("\t")]
     return (telling or [line.strip() for line in lines[-1:]] or [""])[0]
 
 
