@@ -99,15 +99,27 @@ class TestParsing:
             "a <b",
             "c> d (e",
             "😀 " + text,
+            "X.",
             text.replace(". ", ".\n"),
             "f) g",
             "\t\n",
-            "…",
+        ]
+        texts += [
+            "at 6 p.m.",
+            "A cat.",
+            "James I.",
+            "1 no.",
+            "5 …",
+            "well......",
+            "Mr.",
+            "Smith",
+            "\ufeffa",
+            "'",
         ]
         alone = [parser.parse_texts([text])[0] for text in texts]
         assert parser.parse_texts(texts * 5) == alone * 5
-        assert alone[6] == alone[0]
-        assert alone[1] == alone[8] == []
+        assert alone[7] == alone[0]
+        assert alone[1] == alone[9] == []
 
     def test_a_text_without_words_has_no_trees(self, parser: CoreNlpParser) -> None:
         assert parser.parse_texts(["", " ", "\n\n", "\x00", "\u3000"]) == [[]] * 5
@@ -250,6 +262,9 @@ class TestModels:
             assert tree.words == expected.words
             assert tree.labels[-1] == "ROOT"
             assert (0, 2) in tree.spans
+            with pytest.warns(UserWarning, match="too long"):
+                [tree] = parser.parse_tokens([["house"] * 201])
+            assert tree.labels == ("ROOT",)
 
     def test_caseless(self) -> None:
         with CoreNlpParser("en", model="sr", caseless=True, memory="2g") as parser:

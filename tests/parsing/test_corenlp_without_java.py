@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.command import treeformer
 from treeformer.parsing import installation
-from treeformer.parsing.corenlp import CoreNlpParser
+from treeformer.parsing.corenlp import CoreNlpParser, by_line, is_doubtful
 from treeformer.parsing.corenlp_server import free_port, parse_address
 
 CORE = f"stanford-corenlp-{installation.VERSION}.jar"
@@ -164,6 +164,22 @@ class TestInstalling:
         done = treeformer("parser", "install", *arguments)
         assert done.returncode == 1
         assert "expected" in done.stderr
+
+
+class TestBatches:
+    def test_sentences_go_to_their_lines(self) -> None:
+        spans = [(0, 3), (5, 10), (11, 12), (13, 14)]  # in UTF-16, as Java counts
+        sentences = [{"tokens": [{"characterOffsetBegin": a, "characterOffsetEnd": b}]} for a, b in spans]
+        assert [len(found) for found in by_line(sentences, ["a b", "", "😀 c. d", "e"])] == [1, 0, 2, 1]
+        assert by_line(sentences, ["a", "b", "😀 c. d", "e"]) == []
+
+    @pytest.mark.parametrize("line", ["He left .", "He left", "Why ?", "so (", "26"])
+    def test_most_ends_are_clear(self, line: str) -> None:
+        assert not is_doubtful([{"tokens": [{"word": word} for word in line.split()]}])
+
+    @pytest.mark.parametrize("line", ["6 p.m. .", "6 p.m.", "James I .", "well ......", ".", "", "in 1990 ."])
+    def test_an_end_that_depends_on_what_follows_is_doubtful(self, line: str) -> None:
+        assert is_doubtful([{"tokens": [{"word": word} for word in line.split()]}])
 
 
 class TestTokens:

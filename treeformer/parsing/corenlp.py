@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any
 
 from treeformer.parsing import installation
@@ -22,8 +24,10 @@ Answer = list[Sentence] | str  # the sentences, or why there are none
 _STEM = {"en": "english", "de": "german", "fr": "french"}
 _TAGGER = {"en": "english-left3words-distsim", "de": "german-ud", "fr": "french-ud"}
 _MODELS = "edu/stanford/nlp/models"
-_LINES = 32  # of tokens in one request, at most ...
+_LINES = 32  # in one request, at most ...
 _CHARACTERS = 20_000  # ... and of no more than this, unless one line has more
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")
+_PLAIN_WORD = re.compile(r"[^\W\d_]{2,}")
 _SPACE = re.compile(r"[^\S\u00a0\u2007\u202f]")  # where CoreNLP would split a given token
 _SEPARATOR = re.compile(r"[ \t\r\n]")
 _PRETERMINAL = re.compile(r"\(([^\s()]+) [^()]+\)")
@@ -44,7 +48,7 @@ class CoreNlpParser(Parser):
         memory: Java's largest heap.
         threads: requests at a time.
         port: 0 for any that is free.
-        timeout: seconds that a request may take; a batch of sentences that takes longer is parsed one by one.
+        timeout: seconds that a request may take; a batch that takes longer is parsed one by one.
         address: of a server that already runs, ``http://HOST:PORT``; then nothing is started or stopped.
     """
 
@@ -88,14 +92,11 @@ class CoreNlpParser(Parser):
         self.name = f"corenlp{version}:{language}:{model}" + ":unsplit" * unsplit + ":caseless" * caseless
 
     def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
-        """For each text the trees of its sentences, ``[]`` for a text without words.
-
-        A text is a request of its own: whatever separates texts in a batch, CoreNLP looks past it when it
-        decides whether the last full stop belongs to an abbreviation.
-        """
+        """For each text the trees of its sentences, ``[]`` for a text without words."""
         texts = list(texts)
         with ThreadPoolExecutor(self._threads) as pool:
-            answers = list(pool.map(lambda text: self._sentences(text, self._for_texts), texts))
+            parts = list(pool.map(self._text_by_text, list(_batches(texts))))
+        answers = [answer for part in parts for answer in part]
         parsed = []
         for number, (text, answer) in enumerate(zip(texts, answers, strict=True)):
             if isinstance(answer, str):
@@ -133,6 +134,20 @@ class CoreNlpParser(Parser):
         except RefusedError as error:
             return str(error)
 
+    def _text_by_text(self, texts: list[str]) -> list[Answer]:
+        """The same for each text: asked for together, one a line, and alone where that could matter."""
+        answers: list[list[Sentence]] = [[] for _ in texts]
+        if len(texts) > 1:
+            lines = ["" if _LINE_BREAK.search(text) else text for text in texts]
+            together = {**self._for_texts, "ssplit.newlineIsSentenceBreak": "always"}
+            found = self._sentences("\n".join(lines), together)
+            if isinstance(found, list):
+                answers = by_line(found, lines) or answers
+        return [
+            self._sentences(text, self._for_texts) if is_doubtful(answer) else answer
+            for text, answer in zip(texts, answers, strict=True)
+        ]
+
     def _line_by_line(self, lines: list[str]) -> list[Answer]:
         """The same for each line of given tokens: asked for together, and one by one if that fails."""
         answer = self._sentences("\n".join(lines), self._for_tokens)
@@ -149,6 +164,32 @@ class CoreNlpParser(Parser):
         sentences = [text.split()] if isinstance(answer, str) else [_words(sentence) for sentence in answer]
         warnings.warn(f"{problem}; its {len(sentences)} sentences are parsed one by one", stacklevel=3)
         return self.parse_tokens(sentences)
+
+
+def by_line(sentences: list[Sentence], lines: Sequence[str]) -> list[list[Sentence]]:
+    """Sentences of a text made of these lines, each given to its line; ``[]`` if one is on two lines."""
+    lengths = [len(line.encode("utf-16-le", "replace")) // 2 for line in lines]  # as Java counts
+    starts = [0, *accumulate(length + 1 for length in lengths)]
+    grouped: list[list[Sentence]] = [[] for _ in lines]
+    for sentence in sentences:
+        first, last = sentence["tokens"][0], sentence["tokens"][-1]
+        number = bisect_right(starts, first["characterOffsetBegin"]) - 1
+        if last["characterOffsetEnd"] > starts[number] + lengths[number]:
+            return []
+        grouped[number].append(sentence)
+    return grouped
+
+
+def is_doubtful(sentences: list[Sentence]) -> bool:
+    """Whether a line could have other tokens if no line followed it.
+
+    CoreNLP looks at what follows to decide whether a full stop ends an abbreviation, a sentence or both.
+    There is no doubt after a plain word, and without a full stop.
+    """
+    words = [token["word"] for sentence in sentences for token in sentence["tokens"]]
+    if words[-1:] == ["."]:
+        return not _PLAIN_WORD.fullmatch(words[-2] if len(words) > 1 else "")
+    return not words or "." in words[-1]
 
 
 def flat_tree(words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
@@ -175,7 +216,7 @@ def _tree(sentence: Sentence, place: str, words: Sequence[str] | None = None) ->
     parse = sentence.get("parse", "")
     if not parse.startswith("(ROOT"):
         warnings.warn(
-            f"{place}: CoreNLP has no tree of at most 80 levels for it; its tree is flat", stacklevel=4
+            f"{place}: CoreNLP gave no tree (too long, or too high); its tree is flat", stacklevel=4
         )
         return flat_tree(words, [token.get("pos", "XX") for token in sentence["tokens"]])
     nodes = Tree.from_brackets(_PRETERMINAL.sub(r"(\1 _)", parse), unary="keep", strip=False)
@@ -245,6 +286,8 @@ def _properties(language: str, model: str, caseless: bool) -> tuple[Properties, 
         "parse.model": f"{_MODELS}/{parsers[model]}.ser.gz",
         "parse.buildgraphs": "false",
     }
+    if model == "pcfg":
+        common["parse.maxlen"] = "200"  # time and memory grow fast: one of 300 words takes over 4 GB
     tokens = {**common, "tokenize.whitespace": "true", "ssplit.eolonly": "true"}
     texts = dict(common)
     if language != "en":

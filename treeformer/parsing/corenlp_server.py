@@ -161,7 +161,7 @@ class ManagedServer(Server):
             "timeout": round(1000 * self._timeout),
             "maxCharLength": 0,
             "quiet": "true",
-            "server_id": f"treeformer-{self._port}",
+            "server_id": secrets.token_hex(8),  # names a file that no other server may own
             "username": "treeformer",
             "password": password,
         }
