@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from treeformer.configuration import Recipe
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
+from treeformer.training.contractions import contract
 from treeformer.training.parser_corpus import (
     IGNORED,
     Batch,
@@ -35,6 +36,7 @@ class TreeFile(Recipe):
     file: str = Field(description="path below the data folder")
     times: int = Field(default=1, ge=1, description="how often an epoch goes through it")
     licence: str = Field(description="what the text and its trees may be used for, for the model card")
+    contract: bool = Field(default=False, description="write French words in one that its trees split in two")
 
 
 class NetworkRecipe(Recipe):
@@ -139,6 +141,8 @@ def _examples(recipe: ParserRecipe, data: Path, report: Callable[[str], None]) -
     for source in recipe.trees:
         problems: list[Exception] = []
         trees = read_trees(data / source.file, unary="keep", on_error=problems.append)
+        if source.contract:
+            trees = map(contract, trees)
         own = [example_of(tree) for tree in trees if len(tree.words) <= recipe.learning.longest]
         report(f"{source.file}: {len(own)} sentences, {len(problems)} lines unreadable")
         examples += own * source.times

@@ -13,7 +13,7 @@ from .errors import TreeFormatError
 from .interop import from_nltk, to_nltk
 from .sets import TreeSets, from_sets, to_sets
 from .svg import to_svg
-from .transforms import binarise, collapse, join, sentences, split_words, strip, unbinarise
+from .transforms import binarise, collapse, join, merge_words, sentences, split_words, strip, unbinarise
 from .tree import Node, Tree
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "from_sets",
     "join",
     "left_branching",
+    "merge_words",
     "random_tree",
     "read_conllu",
     "read_tree_lines",

@@ -3,7 +3,7 @@
 The order in which a corpus is prepared: strip, split words, collapse, join.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import accumulate, chain
 from typing import Literal
 
@@ -63,6 +63,35 @@ def split_words(tree: Tree, pieces: Iterable[Iterable[str]]) -> Tree:
     nodes += [(label, (positions[start], positions[end])) for label, (start, end) in _nodes(tree)]
     tags = [tag for tag, parts in zip(tree.tags, split_up, strict=True) for _ in parts]
     return _sorted_tree(tuple(chain.from_iterable(split_up)), tuple(tags), nodes)
+
+
+def merge_words(tree: Tree, merged: Mapping[int, str]) -> Tree:
+    """The tree in which the leaves ``k`` and ``k + 1`` are the one word ``merged[k]``, with the tag of the first.
+
+    The word stands right under the lowest node over both: nodes that held but one of the two lose it, and go
+    if they held nothing else.
+
+    >>> tree = Tree.from_brackets("(PP (ADP de) (NP (DET le) (NOUN jour)))")
+    >>> str(merge_words(tree, {0: "du"}))
+    '(PP (ADP du) (NP (NOUN jour)))'
+    """
+    checked_strings("merged", merged.values())
+    for first in merged:
+        if not 0 <= first < len(tree.words) - 1 or first + 1 in merged:
+            raise ValueError(f"merged: expected pairs of leaves that share none, got {sorted(merged)}")
+    positions = list(accumulate((leaf - 1 not in merged for leaf in range(len(tree.words))), initial=0))
+    kept = [leaf for leaf in range(len(tree.words)) if leaf - 1 not in merged]
+    nodes = []
+    for label, (start, end) in _nodes(tree):
+        first = positions[start]
+        last = positions[end] - (end - 1 in merged)
+        if first < last:
+            nodes.append((label, (first, last)))
+    return _sorted_tree(
+        tuple(merged.get(leaf, tree.words[leaf]) for leaf in kept),
+        tuple(tree.tags[leaf] for leaf in kept),
+        nodes or [(tree.labels[-1], (0, 1))],
+    )
 
 
 def collapse(tree: Tree) -> Tree:
