@@ -1,0 +1,1 @@
+"""Data: from corpora to batches of model inputs."""

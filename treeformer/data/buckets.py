@@ -1,0 +1,92 @@
+"""A few shapes for examples of many sizes, chosen so that little is padding."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MULTIPLE = 8  #: widths are multiples of this, which matrix units like
+
+Numbers = NDArray[np.int64]
+
+
+class Shape(NamedTuple):
+    """The shape of a batch: examples, and to how many leaves, nodes and targets they are padded."""
+
+    rows: int
+    leaves: int
+    nodes: int
+    targets: int
+
+    @property
+    def widths(self) -> tuple[int, int, int]:
+        """Leaves, nodes and targets."""
+        return self.leaves, self.nodes, self.targets
+
+
+class _Group(NamedTuple):
+    """Cells (sizes that occur) that share one shape, and what cutting them in two would save."""
+
+    cells: Numbers  #: indices of cells
+    saving: int
+    side: NDArray[np.bool_]  #: which of the cells go to the other half
+
+
+def buckets_of(widths: Numbers, tokens: int, shapes: int) -> tuple[list[Shape], Numbers]:
+    """At most ``shapes`` shapes, small ones first, and for each example ``[N]`` the number of its shape.
+
+    All examples begin in one group, padded to the widest. The group whose cut at one width saves the most
+    padding is cut in two, again and again, as long as that saves more than an update is large.
+
+    Args:
+        widths: ``[N, 3]``, leaves, nodes and targets of each example.
+        tokens: leaves and nodes that fit in an update; targets alone may be as many.
+        shapes: how many shapes at most.
+    """
+    rounded = -(-widths // MULTIPLE) * MULTIPLE
+    cells, cell_of, counts = np.unique(rounded, axis=0, return_inverse=True, return_counts=True)
+    groups = [_group(cells, counts, np.arange(len(cells)))]
+    while len(groups) < shapes:
+        best = max(range(len(groups)), key=lambda number: groups[number].saving)
+        group = groups[best]
+        if group.saving <= tokens:
+            break
+        groups[best] = _group(cells, counts, group.cells[~group.side])
+        groups.append(_group(cells, counts, group.cells[group.side]))
+    boxes = [tuple(map(int, cells[group.cells].max(0))) for group in groups]
+    order = sorted(range(len(groups)), key=lambda number: (sum(boxes[number]), boxes[number]))
+    group_of = np.empty(len(cells), np.int64)
+    for place, number in enumerate(order):
+        group_of[groups[number].cells] = place
+    found = [_shape(boxes[number], tokens, len(widths)) for number in order]
+    return found, group_of[cell_of.reshape(-1)]
+
+
+def _shape(box: tuple[int, ...], tokens: int, examples: int) -> Shape:
+    """The shape with these widths and as many rows as fit, but not more than there are examples."""
+    leaves, nodes, targets = box
+    rows = max(1, tokens // max(leaves + nodes, targets))
+    return Shape(min(rows, examples), leaves, nodes, targets)
+
+
+def _group(cells: Numbers, counts: Numbers, members: Numbers) -> _Group:
+    """The group of these cells with its best cut."""
+    sizes, weights = cells[members], counts[members]
+    whole = int(sizes.max(0).sum() * weights.sum())
+    best = _Group(members, 0, np.zeros(len(members), bool))
+    for width in range(sizes.shape[1]):
+        order = np.argsort(sizes[:, width], kind="stable")
+        cuts = np.flatnonzero(np.diff(sizes[order, width])) + 1
+        if not len(cuts):
+            continue
+        below = np.maximum.accumulate(sizes[order]).sum(1) * np.cumsum(weights[order])
+        above = np.maximum.accumulate(sizes[order[::-1]]).sum(1) * np.cumsum(weights[order[::-1]])
+        costs = below[cuts - 1] + above[::-1][cuts]
+        cut = int(costs.argmin())
+        if whole - int(costs[cut]) > best.saving:
+            side = np.zeros(len(members), bool)
+            side[order[cuts[cut] :]] = True
+            best = _Group(members, whole - int(costs[cut]), side)
+    return best

@@ -1,0 +1,228 @@
+"""Examples of a prepared corpus: written once, then read from memory-mapped Arrow files without copying."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from treeformer.data.vocabulary import IGNORED
+
+Integers = NDArray[np.int32]
+
+LISTS = ("input_ids", "node_ids", "node_spans", "leaf_targets", "node_targets", "target_ids")
+NUMBERS = ("label", "group")
+TEXTS = ("target_text", "target_tokens")  #: the raw reference, and its tokens with spaces between them
+
+
+class Example(NamedTuple):
+    """One example: tokens of the leaves, labels and spans of the nodes in post-order, and what to predict."""
+
+    input_ids: Integers  #: ``[n]``
+    node_ids: Integers  #: ``[m]``
+    node_spans: Integers  #: ``[m, 2]``, half-open
+    leaf_targets: Integers | None = None  #: ``[n]``, −100 for none
+    node_targets: Integers | None = None  #: ``[m]``, −100 for none
+    label: int | None = None
+    target_ids: Integers | None = None  #: ``[q]``, without ``</s>``
+    group: int = 0  #: what scores are broken down by, such as the number of attractors
+
+
+class Examples(Protocol):
+    """What batches are made of: a `Split`, or the `Phrases` of one."""
+
+    @property
+    def sizes(self) -> Integers: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Example: ...
+
+
+class SplitWriter:
+    """Gathers examples and writes them as one Arrow file with the columns that the first of them has."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, array[int]] = {}
+        self._ends: dict[str, array[int]] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, example: Example, **texts: str) -> None:
+        """Add an example; ``texts`` are its ``target_text`` and ``target_tokens``."""
+        columns = {name: value for name, value in {**example._asdict(), **texts}.items() if value is not None}
+        before = self._values.keys() | self._texts.keys()
+        if self._count and columns.keys() != before:
+            raise ValueError(f"example: expected {sorted(before)} as before, got {sorted(columns)}")
+        self._count += 1
+        for name, value in columns.items():
+            if name in TEXTS:
+                self._texts.setdefault(name, []).append(value)
+                continue
+            values = self._values.setdefault(name, array("i"))
+            if name in NUMBERS:
+                values.append(value)
+            else:
+                values.frombytes(np.ascontiguousarray(value, dtype=np.int32).tobytes())
+                self._ends.setdefault(name, array("i", [0])).append(len(values))
+
+    def write(self, path: Path) -> None:
+        """Write the file, as one record batch, so that a column is one piece of memory."""
+        columns: dict[str, Any] = {}
+        for name in (*LISTS, *NUMBERS):
+            if name in self._values:
+                columns[name] = pa.array(np.frombuffer(self._values[name], dtype=np.int32))
+            if name in self._ends:
+                ends = pa.array(np.frombuffer(self._ends[name], dtype=np.int32))
+                columns[name] = pa.ListArray.from_arrays(ends, columns[name])
+        columns |= {name: pa.array(self._texts[name], pa.string()) for name in TEXTS if name in self._texts}
+        batch = pa.RecordBatch.from_pydict(columns)
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+
+
+class Split:
+    """The examples of one Arrow file, mapped into memory: ``split[i]`` gives views, no copies."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        try:
+            reader = pa.ipc.open_file(pa.memory_map(str(path), "r"))
+            if reader.num_record_batches != 1:
+                raise ValueError(f"{path}: expected one record batch, got {reader.num_record_batches}")
+            self._batch = reader.get_batch(0)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path}: not a prepared split: {error}") from error
+        self._columns = set(self._batch.schema.names)
+        self._values: dict[str, Integers] = {}
+        self._starts: dict[str, Integers] = {}
+        for name in self._columns & {*LISTS, *NUMBERS}:
+            column = self._batch.column(name)
+            if name in LISTS:
+                self._starts[name] = column.offsets.to_numpy()
+                column = column.values
+            self._values[name] = column.to_numpy()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Split, (self._path,)
+
+    def __len__(self) -> int:
+        return self._batch.num_rows
+
+    def __getitem__(self, index: int) -> Example:
+        if not 0 <= index < len(self):
+            raise IndexError(f"index: expected 0 to {len(self) - 1}, got {index}")
+        spans = self._list("node_spans", index)
+        label = self._values.get("label")
+        group = self._values.get("group")
+        return Example(
+            self._values["input_ids"][self._slice("input_ids", index)],
+            self._values["node_ids"][self._slice("node_ids", index)],
+            np.empty((0, 2), np.int32) if spans is None else spans.reshape(-1, 2),
+            self._list("leaf_targets", index),
+            self._list("node_targets", index),
+            None if label is None else int(label[index]),
+            self._list("target_ids", index),
+            0 if group is None else int(group[index]),
+        )
+
+    def _slice(self, name: str, index: int) -> slice:
+        starts = self._starts[name]
+        return slice(starts[index], starts[index + 1])
+
+    def _list(self, name: str, index: int) -> Integers | None:
+        return self._values[name][self._slice(name, index)] if name in self._values else None
+
+    @property
+    def sizes(self) -> Integers:
+        """``[N, 3]``: the number of leaves, nodes and target tokens (without ``</s>``) of each example."""
+        sizes = np.zeros((len(self), 3), np.int32)
+        for place, name in enumerate(("input_ids", "node_ids", "target_ids")):
+            if name in self._starts:
+                sizes[:, place] = np.diff(self._starts[name])
+        return sizes
+
+    @property
+    def labels(self) -> Integers | None:
+        """``[N]`` classes, None where there are none."""
+        return self._values.get("label")
+
+    @property
+    def groups(self) -> Integers:
+        """``[N]`` numbers that scores are broken down by."""
+        return self._values.get("group", np.zeros(len(self), np.int32))
+
+    def texts(self, name: str) -> list[str]:
+        """A column of texts: ``target_text`` or ``target_tokens``."""
+        if name not in self._columns or name not in TEXTS:
+            there = sorted(self._columns & {*TEXTS})
+            raise ValueError(f"{self._path}: expected one of the texts {there}, got {name!r}")
+        return [str(text) for text in self._batch.column(name).to_pylist()]
+
+    def phrases(self) -> Phrases:
+        """Every word and phrase that has a target, as a sequence of its own."""
+        return Phrases(self)
+
+    def flat(self, name: str) -> tuple[Integers, Integers]:
+        """All values of a list column in one array, and where each example starts and the last ends."""
+        if name not in self._starts:
+            raise ValueError(f"{self._path}: no column {name}: only a corpus with targets on phrases has it")
+        return self._values[name], self._starts[name]
+
+
+class Phrases:
+    """Every word and phrase of a split that has a target: a sequence without nodes, its target the label."""
+
+    def __init__(self, split: Split) -> None:
+        self._split = split
+        self._tokens, leaf_starts = split.flat("input_ids")
+        leaf_targets, _ = split.flat("leaf_targets")
+        node_targets, node_starts = split.flat("node_targets")
+        spans = split.flat("node_spans")[0].reshape(-1, 2)
+        owners = np.repeat(np.arange(len(split)), np.diff(node_starts))
+        wide = spans[:, 1] - spans[:, 0] > 1  # a node over one word would say the same as its word
+        wide |= leaf_targets[leaf_starts[owners] + spans[:, 0]] == IGNORED
+        nodes = np.flatnonzero((node_targets != IGNORED) & wide)
+        leaves = np.flatnonzero(leaf_targets != IGNORED)
+        first = leaf_starts[owners[nodes]]
+        self._starts = np.concatenate([leaves, spans[nodes, 0] + first])
+        self._ends = np.concatenate([leaves + 1, spans[nodes, 1] + first])
+        self._labels = np.concatenate([leaf_targets[leaves], node_targets[nodes]])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Phrases, (self._split,)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __getitem__(self, index: int) -> Example:
+        return Example(
+            self._tokens[self._starts[index] : self._ends[index]],
+            _NO_NODES,
+            _NO_SPANS,
+            label=int(self._labels[index]),
+        )
+
+    @property
+    def sizes(self) -> Integers:
+        """``[N, 3]``: the number of words, and twice 0."""
+        sizes = np.zeros((len(self), 3), np.int32)
+        sizes[:, 0] = self._ends - self._starts
+        return sizes
+
+
+_NO_NODES: Integers = np.empty(0, np.int32)
+_NO_SPANS: Integers = np.empty((0, 2), np.int32)
+
+
+def integers(values: Sequence[Any]) -> Integers:
+    """``values`` as an array of the type that columns have."""
+    return np.array(values, dtype=np.int32)
