@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,17 +20,57 @@ class Recipe(BaseModel):
 R = TypeVar("R", bound=Recipe)
 
 
-def read_recipe(path: str | Path, kind: type[R]) -> R:
-    """The recipe in a YAML file; ``ValueError`` names the file, the key and what would be right."""
+def read_recipe(path: str | Path, kind: type[R], overrides: Sequence[str] = ()) -> R:
+    """The recipe in a YAML file; ``ValueError`` names the file, the key and what would be right.
+
+    Each of the ``overrides`` is ``key=value``, as in ``training.updates=100``: the value, in YAML, takes the
+    place of what the file says or is added to it.
+    """
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    for override in overrides:
+        _set(content, override)
     try:
         return kind.model_validate(content)
     except ValidationError as error:
         problems = "; ".join(_problem(found["loc"], found["msg"], kind) for found in error.errors())
         raise ValueError(f"{path}: {problems}") from error
+
+
+def _set(content: Any, override: str) -> None:
+    """Change ``content`` as an override says."""
+    key, equals, text = override.partition("=")
+    *parts, last = key.split(".")
+    if not equals or not all([*parts, last]):
+        raise ValueError(f"--set {override}: expected key=value, as in training.updates=100")
+    for part in parts:
+        if not isinstance(content, dict):
+            break
+        content = content.setdefault(part, {})
+    if not isinstance(content, dict):
+        raise ValueError(f"--set {override}: {key.rpartition('.')[0] or 'the recipe'} has no keys")
+    try:
+        content[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"--set {override}: not YAML: {' '.join(str(error).split())}") from error
+
+
+def _set(content: Any, override: str) -> None:
+    """Change one value of a recipe in place."""
+    key, sign, value = override.partition("=")
+    if not key or not sign:
+        raise ValueError(f"--set {override}: expected KEY=VALUE, as training.updates=100")
+    *way, last = key.split(".")
+    for step in way:
+        content = content.setdefault(step, {}) if isinstance(content, dict) else None
+    if not isinstance(content, dict):
+        raise ValueError(f"--set {override}: {'.'.join(way) or 'the recipe'} holds no keys")
+    try:
+        content[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ValueError(f"--set {override}: not YAML: {' '.join(str(error).split())}") from error
 
 
 def _problem(location: tuple[int | str, ...], message: str, kind: type[Recipe]) -> str:
@@ -44,6 +85,14 @@ def _keys(kind: type[BaseModel]) -> set[str]:
     """All keys of a recipe and of its parts."""
     keys = set(kind.model_fields)
     for field in kind.model_fields.values():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            keys |= _keys(field.annotation)
+        for part in _parts(field.annotation):
+            keys |= _keys(part)
     return keys
+
+
+def _parts(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The recipes that a type names: itself, or in a union, list or mapping."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _parts(inner)
