@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
 from treeformer.configuration import Recipe
+from treeformer.data.processor import ProcessorSettings, TreeProcessor
+from treeformer.data.recipe import DataRecipe
 from treeformer.data.split import Split
+from treeformer.data.tasks.task import Kind
+from treeformer.data.tasks.translation import TranslationTask
+from treeformer.data.vocabulary import load_vocabulary
 
 MANIFEST = "manifest.json"
+LABELS = "labels.json"
 
 
 class SplitCounts(Recipe):
@@ -31,12 +39,13 @@ class Manifest(Recipe):
     version: str  #: of treeformer
     recipe: dict[str, Any]  #: the ``data`` part of the recipe, complete
     sources: dict[str, str]  #: SHA-256 by file name
-    kind: Literal["classification", "translation"]
+    kind: Kind
     language: str  #: of the words that models read
     parser: str  #: who made the trees
     vocab_size: int
     node_vocab_size: int
     classes: tuple[str, ...]  #: names, none for translation
+    halves: bool  #: scores ask only which half of the classes is likelier, as for SST-2
     splits: dict[str, SplitCounts]
 
 
@@ -65,9 +74,37 @@ class PreparedCorpus:
             raise ValueError(f"{path}: written by another version; run treeformer prepare again") from error
         return cls(Path(folder), manifest)
 
+    @cached_property
+    def processor(self) -> TreeProcessor:
+        """What made the examples, and can make more."""
+        recipe = DataRecipe.model_validate(self.manifest.recipe)
+        labels = json.loads((self.folder / LABELS).read_text(encoding="utf-8"))
+        settings = settings_of(recipe, tuple(labels["nodes"]), tuple(labels["classes"]))
+        return TreeProcessor(load_vocabulary(self.folder), settings)
+
     def __getitem__(self, split: str) -> Split:
         if split not in self.manifest.splits:
             raise ValueError(f"split: expected one of {', '.join(self.manifest.splits)}, got {split!r}")
         if split not in self._splits:
             self._splits[split] = Split(self.folder / f"{split}.arrow")
         return self._splits[split]
+
+
+def settings_of(recipe: DataRecipe, labels: tuple[str, ...], classes: tuple[str, ...]) -> ProcessorSettings:
+    """What a processor of this recipe does."""
+    task = recipe.task
+    return ProcessorSettings(
+        kind=task.kind,
+        language=task.language,
+        parser=recipe.parser,
+        trees=recipe.trees,
+        unary=recipe.unary,
+        documents=task.documents,
+        binary=task.binary,
+        tokenized=isinstance(task, TranslationTask) and task.source_tokens == "given",
+        labels=labels,
+        classes=classes,
+        halves=task.halves,
+        target_language=task.target_language if isinstance(task, TranslationTask) else None,
+        target_tokens=task.target_tokens if isinstance(task, TranslationTask) else None,
+    )

@@ -1,7 +1,162 @@
-"""Tokens and their numbers: whole words, or subwords learnt by byte-pair encoding."""
+"""Tokens and their numbers: whole words, or subwords learnt by byte-pair encoding.
+
+Numbers, merges and special tokens live in a ``tokenizer.json`` of the tokenizers library. Words are given
+one by one, so nothing here splits text, and a word that looks like a special token is none.
+"""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE, WordLevel
+from tokenizers.trainers import BpeTrainer
 
 START, PAD, END, UNKNOWN = range(4)  #: the numbers of the special tokens
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 IGNORED = -100  #: what stands where there is nothing to predict
+MULTIPLE = 8  #: vocabularies have a multiple of this many rows, which matrix units like
+TOKENIZER = "tokenizer.json"
+_END_OF_WORD = "</w>"
+
+
+class Vocabulary(ABC):
+    """Words to numbers of tokens and back.
+
+    Args:
+        tokenizer: holds the tokens; its first four are `SPECIAL_TOKENS`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    @property
+    def rows(self) -> int:
+        """How many rows a table of tokens needs: a multiple of 8, not all of which must be taken."""
+        return -(-self.tokenizer.get_vocab_size() // MULTIPLE) * MULTIPLE
+
+    @abstractmethod
+    def ids(self, word: str) -> tuple[int, ...]:
+        """The numbers of the pieces of a word, one at least."""
+
+    @abstractmethod
+    def words(self, ids: Iterable[int]) -> list[str]:
+        """The words that pieces make up; special tokens other than ``<unk>`` are left out."""
+
+    def pieces(self, word: str) -> list[str]:
+        """The pieces of a word as text."""
+        return [str(self.tokenizer.id_to_token(number)) for number in self.ids(word)]
+
+    def save(self, folder: Path) -> None:
+        """Write ``tokenizer.json``."""
+        self.tokenizer.save(str(folder / TOKENIZER))
+
+
+class WordVocabulary(Vocabulary):
+    """Whole words; those that are not known are ``<unk>``.
+
+    >>> vocabulary = WordVocabulary.learn({"the": 9, "cat": 2, "purrs": 1}, min_count=2)
+    >>> vocabulary.ids("cat"), vocabulary.ids("purrs"), vocabulary.words([4, 5, 3, 2])
+    ((5,), (3,), ['the', 'cat', '<unk>'])
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__(tokenizer)
+        numbers = {word: number for word, number in tokenizer.get_vocab().items() if number > UNKNOWN}
+        self._ids = {word: (number,) for word, number in numbers.items()}
+        self._words = {number: word for word, number in numbers.items()} | {UNKNOWN: SPECIAL_TOKENS[UNKNOWN]}
+
+    @classmethod
+    def learn(cls, counts: Mapping[str, int], min_count: int) -> WordVocabulary:
+        """The words that were counted often enough, frequent ones first."""
+        known = [word for word, count in counts.items() if count >= min_count and word not in SPECIAL_TOKENS]
+        known.sort(key=lambda word: (-counts[word], word))
+        numbers = {word: number for number, word in enumerate((*SPECIAL_TOKENS, *known))}
+        return cls(_with_special_tokens(Tokenizer(WordLevel(numbers, unk_token=SPECIAL_TOKENS[UNKNOWN]))))
+
+    def ids(self, word: str) -> tuple[int, ...]:
+        return self._ids.get(word, (UNKNOWN,))
+
+    def words(self, ids: Iterable[int]) -> list[str]:
+        return [self._words[number] for number in ids if number in self._words]
+
+
+class SubwordVocabulary(Vocabulary):
+    """Byte-pair encoding: the last piece of a word ends in ``</w>``; characters never seen are ``<unk>``."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__(tokenizer)
+        self._ids: dict[str, tuple[int, ...]] = {}
+        self._pieces = {number: piece for piece, number in tokenizer.get_vocab().items() if number >= UNKNOWN}
+
+    @classmethod
+    def learn(cls, counts: Mapping[str, int], size: int) -> SubwordVocabulary:
+        """``size`` tokens, the special ones included, or fewer where the words give no more."""
+        tokenizer = Tokenizer(BPE(unk_token=SPECIAL_TOKENS[UNKNOWN], end_of_word_suffix=_END_OF_WORD))
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
+        trainer = BpeTrainer(
+            vocab_size=size,
+            min_frequency=2,
+            special_tokens=list(SPECIAL_TOKENS),
+            end_of_word_suffix=_END_OF_WORD,
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(_repeated(counts), trainer)
+        tokenizer.decoder = decoders.BPEDecoder(_END_OF_WORD)
+        return cls(_with_special_tokens(tokenizer))
+
+    def ids(self, word: str) -> tuple[int, ...]:
+        found = self._ids.get(word)
+        if found is None:
+            numbers = (token.id for token in self.tokenizer.model.tokenize(word))
+            found = tuple(UNKNOWN if number < UNKNOWN else number for number in numbers) or (UNKNOWN,)
+            self._ids[word] = found
+        return found
+
+    def words(self, ids: Iterable[int]) -> list[str]:
+        words = []
+        word = ""
+        for number in ids:
+            piece = self._pieces.get(number, "")
+            if piece.endswith(_END_OF_WORD):
+                words.append(word + piece.removesuffix(_END_OF_WORD))
+                word = ""
+            else:
+                word += piece
+        return [*words, word] if word else words
+
+
+def load_vocabulary(folder: Path) -> Vocabulary:
+    """The vocabulary that `Vocabulary.save` wrote into a folder."""
+    path = folder / TOKENIZER
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file, expected the tokens of a corpus or a model")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing more special
+        raise ValueError(f"{path}: not a tokenizer: {error}") from error
+    if [tokenizer.id_to_token(number) for number in range(4)] != list(SPECIAL_TOKENS):
+        raise ValueError(f"{path}: expected the first tokens {' '.join(SPECIAL_TOKENS)}")
+    return SubwordVocabulary(tokenizer) if isinstance(tokenizer.model, BPE) else WordVocabulary(tokenizer)
+
+
+def _with_special_tokens(tokenizer: Tokenizer) -> Tokenizer:
+    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    return tokenizer
+
+
+def _repeated(counts: Mapping[str, int], longest: int = 1000) -> Iterator[str]:
+    """Lines that hold each word as often as it was counted, and each character once at the end of a word.
+
+    So a word that ends in a character that was only seen inside words before is not unknown.
+    """
+    for character in sorted({character for word in counts for character in word}):
+        yield 2 * character
+    for word in sorted(counts):
+        whole, rest = divmod(counts[word], longest)
+        if whole:
+            yield from [" ".join([word] * longest)] * whole
+        if rest:
+            yield " ".join([word] * rest)

@@ -1,0 +1,1 @@
+"""Tasks: how the files of a corpus become samples. One file a task."""

@@ -1,0 +1,58 @@
+"""IMDB: film reviews, each a document of several sentences, that praise or do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from treeformer.data.sample import Bad, Sample, place, text_lines, together, tree_lines
+from treeformer.data.tasks.task import Part, Task, ToParse
+from treeformer.data.tokens import one_line
+from treeformer.trees.tree import Unary
+
+_CLASSES = ("negative", "positive")
+
+
+class ImdbTask(Task):
+    """Sentiment of documents: JSON lines with ``text`` and ``label`` 0 or 1."""
+
+    name: Literal["imdb"]
+    hold_out: int | None = Field(
+        default=20, ge=2, description="every so many reviews of train are dev instead, which has no file"
+    )
+
+    documents: ClassVar[bool] = True
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return _CLASSES
+
+    @property
+    def held_out(self) -> int | None:
+        return self.hold_out
+
+    def to_parse(self, files: Mapping[str, Path]) -> ToParse:
+        """Reviews as text; their line breaks are marked ``<br />``."""
+        texts = (str(json.loads(line)["text"]) for line in text_lines(files["file"]))
+        lines = (one_line(text.replace("<br />", " ")) for text in texts)
+        return ToParse(lines, tokenized=False, one_per_line=False)
+
+    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
+        sides = {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
+        for number, (line, trees) in enumerate(together(files, sides), start=1):
+            where = place(files["file"], number)
+            try:
+                label = json.loads(line)["label"]
+            except (json.JSONDecodeError, KeyError, TypeError) as error:
+                yield Bad(where, "no review", f"expected a JSON object with text and label: {error}")
+                continue
+            if isinstance(trees, Bad):
+                yield trees
+            elif label not in (0, 1):
+                yield Bad(where, "no label", f"expected a label 0 or 1, found {label!r}")
+            else:
+                yield Sample(trees, label=_CLASSES[label])

@@ -1,0 +1,132 @@
+"""Anybody's data: texts or trees with a label, in JSON lines, CSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from treeformer.data.sample import COMPRESSED, Bad, Sample, place, together, tree_lines
+from treeformer.data.tasks.task import DEV, Part, Task, ToParse
+from treeformer.data.tokens import one_line
+from treeformer.trees import Tree, TreeFormatError, read_trees
+from treeformer.trees.files import numbered_lines
+from treeformer.trees.tree import Unary
+
+Row = dict[str, Any]
+
+
+class LabelledTask(Task):
+    """Classes of texts. Their names are those that train has; a file has the columns ``text`` or ``tree``."""
+
+    name: Literal["labelled"]
+    text: str = Field(default="text", description="the column of texts")
+    tree: str | None = Field(default=None, description="the column of trees in brackets, instead of texts")
+    label: str = Field(default="label", description="the column of classes")
+    hold_out: int | None = Field(
+        default=None, ge=2, description="every so many examples of train are dev instead"
+    )
+
+    @model_validator(mode="after")
+    def _one_dev(self) -> LabelledTask:
+        if self.hold_out is not None and DEV in self.splits:
+            raise ValueError("hold_out: expected nothing, because dev has a file of its own")
+        return self
+
+    @property
+    def held_out(self) -> int | None:
+        return self.hold_out
+
+    @property
+    def trees_inside(self) -> bool:
+        return self.tree is not None
+
+    def to_parse(self, files: Mapping[str, Path]) -> ToParse:
+        texts = (str(row.get(self.text) or "") for _, row in _rows(files["file"]))
+        lines = (one_line(text) for text in texts)
+        return ToParse(lines, tokenized=False, one_per_line=False)
+
+    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
+        sides: dict[str, Iterator[Any]] = {"file": _rows(files["file"])}
+        if self.tree is None:
+            sides["trees"] = tree_lines(files["trees"], unary)
+        for (number, row), *rest in together(files, sides):
+            where = place(files["file"], number)
+            label = row.get(self.label)
+            if label is None or label == "":
+                yield Bad(where, "no label", self._missing(self.label, row))
+                continue
+            trees = rest[0] if rest else self._own_trees(row, where, unary)
+            yield trees if isinstance(trees, Bad) else Sample(trees, label=str(label))
+
+    def _own_trees(self, row: Row, where: str, unary: Unary) -> list[Tree] | Bad:
+        """The trees in the brackets of a row."""
+        text = row.get(str(self.tree))
+        if not text:
+            return Bad(where, "no tree", self._missing(str(self.tree), row))
+        try:
+            return list(read_trees(StringIO(str(text)), unary=unary))
+        except TreeFormatError as error:
+            return Bad(where, "unreadable tree", f"{error.problem}, at character {error.column} of the tree")
+
+    def _missing(self, column: str, row: Row) -> str:
+        there = ", ".join(map(str, row)) or "nothing"
+        return f"expected something in the column {column}, found the columns {there}"
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """The rows of a file, by the ending of its name, each with its number (of a line, where it has lines)."""
+    name = path.name
+    for ending in COMPRESSED:
+        name = name.removesuffix(ending)
+    match Path(name).suffix:
+        case ".jsonl" | ".json" | ".ndjson":
+            yield from _json_rows(path)
+        case ".csv":
+            yield from _csv_rows(path, ",")
+        case ".tsv":
+            yield from _csv_rows(path, "\t")
+        case ".parquet":
+            yield from _parquet_rows(path)
+        case other:
+            raise ValueError(f"{path}: expected a file .jsonl, .csv, .tsv or .parquet, got {other!r}")
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
+    for number, line in numbered_lines(path):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"{place(path, number)}: expected a JSON object on each line: {error}"
+            ) from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{place(path, number)}: expected a JSON object, found {type(row).__name__}")
+        yield number, row
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+    reader = csv.DictReader((line for _, line in numbered_lines(path)), delimiter=delimiter)
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise ValueError(f"{place(path, reader.line_num)}: expected CSV: {error}") from error
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, Row]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path)
+        rows = chain.from_iterable(batch.to_pylist() for batch in table.iter_batches())
+        yield from enumerate(rows, start=1)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path}: expected Parquet: {error}") from error

@@ -1,0 +1,73 @@
+"""Translation: trees over the words of the source, tokens of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from treeformer.data.sample import Bad, Sample, place, text_lines, together, tree_lines
+from treeformer.data.tasks.task import Kind, Part, Task, ToParse
+from treeformer.data.tokens import Tokens, detokenize, tokenize, unescape
+from treeformer.trees.tree import Unary
+
+
+class ParallelPart(Part):
+    """Two files whose lines belong together."""
+
+    target: str = Field(description="translations, one a line")
+
+    def texts(self) -> dict[str, str]:
+        return {"file": self.file, "target": self.target}
+
+
+class TranslationTask(Task):
+    """A pair of languages. ``language`` is that of the source."""
+
+    name: Literal["translation"]
+    target_language: str
+    source_tokens: Tokens | None = Field(
+        default=None, description="given: source lines are tokens; else the parser makes tokens of text"
+    )
+    target_tokens: Tokens = Field(default="moses", description="given: target lines are tokens already")
+    splits: Mapping[str, ParallelPart]
+
+    kind: ClassVar[Kind] = "translation"
+
+    @model_validator(mode="after")
+    def _source_has_a_tokenizer(self) -> TranslationTask:
+        if self.source_tokens == "moses":
+            raise ValueError("source_tokens: expected given, or nothing for tokens of the parser")
+        return self
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return ()
+
+    def to_parse(self, files: Mapping[str, Path]) -> ToParse:
+        given = self.source_tokens == "given"
+        lines = text_lines(files["file"])
+        return ToParse(map(unescape, lines) if given else lines, tokenized=given, one_per_line=False)
+
+    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
+        sides = {
+            "file": text_lines(files["file"]),
+            "target": text_lines(files["target"]),
+            "trees": tree_lines(files["trees"], unary),
+        }
+        for number, (source, target, trees) in enumerate(together(files, sides), start=1):
+            tokens = tokenize(target, self.target_tokens, self.target_language)
+            if not source.strip():
+                yield Bad(place(files["file"], number), "empty source", "expected text, found an empty line")
+            elif not tokens:
+                yield Bad(
+                    place(files["target"], number), "empty target", "expected text, found an empty line"
+                )
+            elif isinstance(trees, Bad):
+                yield trees
+            else:
+                given = self.target_tokens == "given"
+                raw = detokenize(tokens, self.target_language) if given else target.strip()
+                yield Sample(trees, target_text=raw, target_tokens=tokens)
