@@ -66,38 +66,6 @@ def test_an_override_that_is_wrong_is_refused(tmp_path: Path, override: str, mes
         read_recipe(path, ParserRecipe, [override])
 
 
-PARSER = "{name: x, language: en, trees: [{file: a, licence: b}], learning: {updates: 3}}"
-
-
-def test_values_can_be_changed_from_outside(tmp_path: Path) -> None:
-    path = tmp_path / "recipe.yaml"
-    path.write_text(PARSER)
-    changes = ["learning.updates=7", "network.width=8", "language=de", "learning.learning_rate=1e-3"]
-    recipe = read_recipe(path, ParserRecipe, changes)
-    assert (recipe.learning.updates, recipe.network.width, recipe.language) == (7, 8, "de")
-    assert recipe.learning.learning_rate == 0.001
-    assert read_recipe(path, ParserRecipe).learning.updates == 3
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("learning.updates", "--set learning.updates: expected KEY=VALUE"),
-        ("=3", "--set =3: expected KEY=VALUE"),
-        ("name.first=3", "--set name.first=3: name holds no keys"),
-        ("language.a.b=3", "--set language.a.b=3: language.a holds no keys"),
-        ("name=[", r"--set name=\[: not YAML"),
-        ("learning.update=3", r"learning\.update: no such key, did you mean updates\?"),
-        ("trees.0.file=3", "--set trees.0.file=3: trees.0 holds no keys"),
-    ],
-)
-def test_a_change_that_is_wrong_is_refused(tmp_path: Path, change: str, message: str) -> None:
-    path = tmp_path / "recipe.yaml"
-    path.write_text(PARSER)
-    with pytest.raises(ValueError, match=message):
-        read_recipe(path, ParserRecipe, [change])
-
-
 def test_near_keys_are_found_in_lists(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text("{name: x, language: en, trees: [{file: a, license: b}]}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -53,22 +53,6 @@ def _set(content: Any, override: str) -> None:
         raise ValueError(f"--set {override}: {key.rpartition('.')[0] or 'the recipe'} has no keys")
     try:
         content[last] = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"--set {override}: not YAML: {' '.join(str(error).split())}") from error
-
-
-def _set(content: Any, override: str) -> None:
-    """Change one value of a recipe in place."""
-    key, sign, value = override.partition("=")
-    if not key or not sign:
-        raise ValueError(f"--set {override}: expected KEY=VALUE, as training.updates=100")
-    *way, last = key.split(".")
-    for step in way:
-        content = content.setdefault(step, {}) if isinstance(content, dict) else None
-    if not isinstance(content, dict):
-        raise ValueError(f"--set {override}: {'.'.join(way) or 'the recipe'} holds no keys")
-    try:
-        content[last] = yaml.safe_load(value)
     except yaml.YAMLError as error:
         raise ValueError(f"--set {override}: not YAML: {' '.join(str(error).split())}") from error
 
