@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
+from collections.abc import Mapping
 
 
-def treeformer(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    """Status, output and errors of ``treeformer ARGUMENTS`` with ``text`` on its standard input."""
-    return subprocess.run(
+def treeformer(
+    *arguments: str,
+    text: str | bytes = "",
+    environment: Mapping[str, str] | None = None,
+    largest_file: int | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Status, output and errors of ``treeformer ARGUMENTS`` with ``text`` on its standard input.
+
+    Args:
+        arguments: of the command.
+        text: its standard input.
+        environment: its variables; default: ours.
+        largest_file: bytes that it may write into a file, as on a disk that is nearly full.
+    """
+
+    def limit() -> None:
+        if largest_file is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+    result = subprocess.run(
         [sys.executable, "-m", "treeformer", *arguments],
-        input=text,
+        input=text.encode() if isinstance(text, str) else text,
         capture_output=True,
-        encoding="utf-8",
+        env=environment,
         timeout=300,
+        preexec_fn=limit,
         check=False,
+    )
+    return subprocess.CompletedProcess(
+        result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
     )

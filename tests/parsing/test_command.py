@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-
 import pytest
 
 from tests.cli.command import treeformer
+from tests.parsing.programs import FLAT, program
 from treeformer.parsing.command import CommandParser
-
-FLAT = "for line in sys.stdin: print('(X', *(f'(Y {word})' for word in line.split()), end=')\\n')"
-
-
-def program(code: str) -> str:
-    return shlex.join([sys.executable, "-c", f"import sys\n{code}"])
 
 
 def test_its_trees_have_the_given_tokens() -> None:
-    sentences = [["a", "(", "b)", "é"], ["c"]]
+    sentences = [["a", "(", "b)", "é", "-LRB-", "f(x)"], ["c"]]
     trees = CommandParser(program(FLAT)).parse_tokens(sentences)
     assert [list(tree.words) for tree in trees] == sentences
     assert CommandParser(program(FLAT)).parse_tokens([]) == []
@@ -32,6 +24,7 @@ def test_its_trees_have_the_given_tokens() -> None:
         ("print('(X (Y a))'); print('(X (Y c))')", r"line 2, word 1: expected 'b' as given, got 'c'"),
         ("print('(X (Y a))'); print('(X (Y b) (Y b))')", "line 2: expected 1 words, got 2"),
         ("print('(X (Y a))'); print('(X')", "line 2 is no tree"),
+        ("sys.stdout.buffer.write(b'(X (Y \\xff))')", "expected UTF-8"),
         ("sys.exit('out of ideas')", "ended with status 1: out of ideas"),
         ("import time; time.sleep(60)", "took longer than 5 s"),
     ],

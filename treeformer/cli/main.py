@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -29,11 +30,29 @@ def options() -> None:
 
 def main() -> None:
     """Run the command line. Bad input ends with one line on standard error and status 1, no traceback."""
+    _use_utf8()
     try:
         app()
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:  # ImportError: an extra is not installed
         print(f"treeformer: {error}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # that was the error
+            _drop_output()
         sys.exit(1)
+
+
+def _use_utf8() -> None:
+    """Text is UTF-8, and lines end with a newline, whatever the environment says."""
+    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are not UTF-8 are found where lines are read
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+
+
+def _drop_output() -> None:
+    """Write what is still to be written to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

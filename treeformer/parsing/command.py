@@ -9,24 +9,27 @@ from collections.abc import Iterable, Sequence
 
 from treeformer.parsing.parser import Parser
 from treeformer.trees import Tree, TreeFormatError
+from treeformer.trees.escapes import encode_word
 
 
 class CommandParser(Parser):
     """A program that reads sentences, one a line with spaces between tokens, and writes a tree a line.
 
     The program is started for each batch of sentences. Brackets among the tokens are given as ``-LRB-`` and
-    ``-RRB-``. What it writes must have the same number of lines and the same words.
+    ``-RRB-``, as in files of trees. What it writes must have the same number of lines and the same words.
 
     Args:
         command: the program and its arguments, as in a shell; no shell runs it.
         language: for tokenisation of texts.
-        timeout: seconds that a batch may take.
+        timeout: seconds that the program may take for a batch.
     """
 
-    def __init__(self, command: str, language: str = "en", *, timeout: float = 3600.0) -> None:
+    def __init__(self, command: str, language: str = "en", *, timeout: float = 600.0) -> None:
         self.command = shlex.split(command)
         if not self.command:
             raise ValueError("command: expected a program, got nothing")
+        if timeout <= 0:
+            raise ValueError(f"timeout = {timeout:g}: expected more than 0 seconds")
         self.language = language
         self.name = f"command:{command}"
         self._timeout = timeout
@@ -36,50 +39,46 @@ class CommandParser(Parser):
         words = [tuple(sentence) for sentence in sentences]
         if not words:
             return []
-        lines = self._run(
-            "".join(" ".join(map(_escaped, sentence)) + "\n" for sentence in words)
-        ).splitlines()
+        output = self._run("".join(" ".join(map(encode_word, sentence)) + "\n" for sentence in words))
+        lines = output.removesuffix("\n").split("\n") if output else []
         if len(lines) != len(words):
-            raise ValueError(f"{self.name}: expected {len(words)} lines of trees, got {len(lines)}")
+            raise ValueError(f"{self.command[0]}: expected {len(words)} lines of trees, got {len(lines)}")
         return [self._checked(*pair) for pair in zip(range(1, len(words) + 1), words, lines, strict=True)]
 
     def _run(self, text: str) -> str:
-        with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
             try:
                 result = subprocess.run(
                     self.command,
-                    input=text,
+                    input=text.encode(),
                     stdout=subprocess.PIPE,
                     stderr=errors,
-                    encoding="utf-8",
                     timeout=self._timeout,
                     check=False,
                 )
             except subprocess.TimeoutExpired as error:
-                raise ValueError(f"{self.name}: took longer than {self._timeout:g} s") from error
+                raise ValueError(f"{self.command[0]}: took longer than {self._timeout:g} s") from error
             if result.returncode:
                 errors.seek(0)
                 last = errors.read().strip().splitlines()[-1:] or ["no message"]
-                raise ValueError(f"{self.name}: ended with status {result.returncode}: {last[0]}")
-        return result.stdout
+                raise ValueError(f"{self.command[0]}: ended with status {result.returncode}: {last[0]}")
+        try:
+            return result.stdout.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.command[0]}: expected UTF-8, got {error}") from error
 
     def _checked(self, number: int, words: tuple[str, ...], line: str) -> Tree:
         """The tree of a line of output, over just these words."""
         try:
             tree = Tree.from_brackets(line, unary="keep", strip=False)
         except TreeFormatError as error:
-            raise ValueError(f"{self.name}: line {number} is no tree: {error}") from error
+            raise ValueError(f"{self.command[0]}: line {number} is no tree: {error}") from error
         for place, (given, found) in enumerate(zip(words, tree.words, strict=False), start=1):
             if given != found:
-                raise ValueError(
-                    f"{self.name}: line {number}, word {place}: expected {given!r} as given, got {found!r}"
-                )
+                problem = f"word {place}: expected {given!r} as given, got {found!r}"
+                raise ValueError(f"{self.command[0]}: line {number}, {problem}")
         if len(tree.words) != len(words):
             raise ValueError(
-                f"{self.name}: line {number}: expected {len(words)} words, got {len(tree.words)}"
+                f"{self.command[0]}: line {number}: expected {len(words)} words, got {len(tree.words)}"
             )
         return tree
-
-
-def _escaped(word: str) -> str:
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")

@@ -72,15 +72,21 @@ def _stream_lines(stream: IO[str], file: str) -> NumberedLines:
         for number, line in enumerate(stream, start=1):
             if not isinstance(line, str):
                 raise ValueError(f"source: expected a stream opened as text, got {type(line).__name__}")
-            surrogate = lone_surrogate(line)
-            if surrogate >= 0:
-                problem = f"expected text that UTF-8 can hold, found the lone surrogate {line[surrogate]!r}"
-                raise TreeFormatError(problem, file=file, line=number, column=surrogate + 1)
+            place = lone_surrogate(line)
+            if place >= 0:
+                raise TreeFormatError(_surrogate(line[place]), file=file, line=number, column=place + 1)
             yield number, line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         problem = f"expected {error.encoding}, found the byte 0x{byte:02x} on this line or later"
         raise TreeFormatError(problem, file=file, line=number + 1, column=1) from error
+
+
+def _surrogate(found: str) -> str:
+    """What is wrong with a lone surrogate, which stands for a byte in a stream with ``surrogateescape``."""
+    if "\udc80" <= found <= "\udcff":
+        return f"expected UTF-8, found the byte 0x{ord(found) - 0xDC00:02x}"
+    return f"expected text that UTF-8 can hold, found the lone surrogate {found!r}"
 
 
 def open_for_writing(path: str, ending: str) -> IO[str]:
