@@ -8,7 +8,7 @@ from io import TextIOWrapper
 
 import typer
 
-from treeformer.cli import draw, parse, parser, score
+from treeformer.cli import draw, parse, parser, prepare, score
 
 app = typer.Typer(
     name="treeformer",
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("draw")(draw.command)
 app.command("parse")(parse.command)
+app.command("prepare")(prepare.command)
 app.command("score")(score.command)
 app.add_typer(parser.app, name="parser")
 
