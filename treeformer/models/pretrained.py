@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +14,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.utils import logging
 
 IGNORED = -100  #: a target that takes no part in a loss
 
@@ -57,9 +60,27 @@ class PreTrained(PreTrainedModel):
         options.setdefault("local_files_only", True)
         _refuse_pickles(Path(folder))
         try:
-            return super().from_pretrained(folder, *arguments, **options)
+            with _no_progress_bars():
+                return super().from_pretrained(folder, *arguments, **options)
         except SafetensorError as error:
             raise ValueError(f"{folder}: the weights are not a valid safetensors file ({error})") from error
+
+    def save_pretrained(self, *arguments: Any, **options: Any) -> None:
+        """Write config and weights into a folder, as transformers does."""
+        with _no_progress_bars():
+            super().save_pretrained(*arguments, **options)
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Reading or writing one small file needs no progress bar."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _refuse_pickles(folder: Path) -> None:

@@ -1,0 +1,61 @@
+"""Systems by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treeformer.models.systems import SYSTEMS, build, load, size_names, system_named
+
+SIZES = {"d_model": 16, "ffn_dim": 24, "encoder_layers": 1, "decoder_layers": 1, "attention_heads": 2}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("kind", ["classification", "translation"])
+def test_a_system_is_built_from_sizes_and_found_again_in_its_folder(
+    tmp_path: Path, name: str, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    system = system_named(name)
+    classes = ["bad", "good"] if kind == "classification" else []
+    model = build(system, kind, SIZES, vocab_size=40, node_vocab_size=6, classes=classes)  # type: ignore[arg-type]
+    model.save_pretrained(tmp_path)
+    found, loaded = load(tmp_path)
+    assert found is system
+    assert type(loaded) is type(model)
+    assert loaded.config.d_model == 16
+    if kind == "classification":
+        assert loaded.config.id2label == {0: "bad", 1: "good"}
+        assert loaded.config.num_labels == 2
+    if system.reads == "trees":
+        assert loaded.config.node_vocab_size == 6
+    assert capfd.readouterr().err == ""  # no progress bars for one small file
+
+
+def test_sizes_do_not_name_what_the_corpus_fixes() -> None:
+    for system in SYSTEMS.values():
+        names = size_names(system)
+        assert {"d_model", "dropout", "norm"} <= set(names)
+        assert not {"vocab_size", "node_vocab_size", "num_labels", "pad_token_id"} & set(names)
+    assert "subtree_mask" in size_names(SYSTEMS["tree-transformer"])
+    assert "subtree_mask" not in size_names(SYSTEMS["transformer"])
+
+
+def test_what_is_wrong_is_said() -> None:
+    with pytest.raises(ValueError, match="model: expected one of tree-transformer, transformer, got 'tree'"):
+        system_named("tree")
+    tree = SYSTEMS["tree-transformer"]
+    with pytest.raises(ValueError, match=r"sizes\.d_modle: no such key, did you mean d_model\?"):
+        build(tree, "translation", {"d_modle": 3}, vocab_size=40, node_vocab_size=6)
+    with pytest.raises(ValueError, match="classes: expected at least one name"):
+        build(tree, "classification", SIZES, vocab_size=40, node_vocab_size=6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "not JSON"), ('{"architectures": ["Bert"]}', "expected a model of treeformer")],
+)
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path)

@@ -1,0 +1,137 @@
+"""Checkpoints are whole or not there."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from treeformer.training import checkpoints
+
+
+def tensors(seed: int, size: int = 10) -> dict[str, dict[str, torch.Tensor]]:
+    chance = torch.Generator().manual_seed(seed)
+    return {
+        "model": {"weight": torch.randn(size, 3, generator=chance), "scalar": torch.tensor(seed)},
+        "random": {"cpu.0": torch.arange(seed, dtype=torch.uint8)},
+    }
+
+
+@contextmanager
+def disk_with_room_for(size: int) -> Iterator[None]:
+    """Files cannot grow past ``size``: for a program that is like a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_what_is_saved_comes_back_bit_for_bit_and_nothing_is_a_pickle(tmp_path: Path) -> None:
+    saved = tensors(7)
+    facts = {"step": 7, "best": 0.1 + 0.2, "name": "Bäume"}
+    place = checkpoints.save(tmp_path / "state", 7, saved, facts)
+    assert names(place) == {"model.safetensors", "random.safetensors", "facts.json", "manifest.json"}
+    loaded = checkpoints.load(place)
+    assert loaded.facts == facts
+    for group, inside in saved.items():
+        assert loaded.tensors[group].keys() == inside.keys()
+        assert all(torch.equal(loaded.tensors[group][name], tensor) for name, tensor in inside.items())
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "random.safetensors", "facts.json", "manifest.json"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "missing", "changed"])
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
+    tmp_path: Path, file: str, damage: str
+) -> None:
+    for step in (1, 2):
+        checkpoints.save(tmp_path, step, tensors(step), {"step": step})
+    path = tmp_path / "2" / file
+    content = path.read_bytes()
+    middle = len(content) // 2
+    match damage:
+        case "cut":
+            path.write_bytes(content[:middle])
+        case "empty":
+            path.write_bytes(b"")
+        case "missing":
+            path.unlink()
+        case "changed":
+            path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    told: list[str] = []
+    found = checkpoints.latest(tmp_path, told.append)
+    assert found is not None
+    assert found.facts == {"step": 1}
+    assert len(told) == 1
+    assert str(tmp_path / "2") in told[0]
+    assert names(tmp_path) == {"1"}
+
+
+def test_if_none_is_whole_that_is_said_and_nothing_is_removed(tmp_path: Path) -> None:
+    checkpoints.save(tmp_path, 1, tensors(1), {})
+    (tmp_path / "1" / "facts.json").write_text("{")
+    with pytest.raises(ValueError, match="none of the checkpoints is whole"):
+        checkpoints.latest(tmp_path, lambda text: None)
+    assert names(tmp_path) == {"1"}
+
+
+def test_what_an_interrupted_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> None:
+    assert checkpoints.latest(tmp_path / "state", print) is None
+    checkpoints.save(tmp_path, 1, tensors(1), {"step": 1})
+    (tmp_path / ".2.part").mkdir()
+    (tmp_path / ".2.part" / "model.safetensors").write_bytes(b"half")
+    assert checkpoints.steps(tmp_path) == [1]
+    assert checkpoints.latest(tmp_path, print) is not None
+    assert names(tmp_path) == {"1"}
+
+
+def test_a_full_disk_leaves_the_previous_one_and_says_what_to_do(tmp_path: Path) -> None:
+    checkpoints.save(tmp_path, 1, tensors(1, 1000), {"step": 1})
+    with (
+        disk_with_room_for(5000),
+        pytest.raises(OSError, match=r"2: the checkpoint could not be written .* update 1 is there.*again"),
+    ):
+        checkpoints.save(tmp_path, 2, tensors(2, 1000), {"step": 2})
+    assert names(tmp_path) == {"1"}
+    assert checkpoints.load(tmp_path / "1").facts == {"step": 1}
+    with disk_with_room_for(5), pytest.raises(OSError, match="as it was before"):
+        checkpoints.write_file(tmp_path / "run.json", b"x" * 10)
+    assert names(tmp_path) == {"1"}
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    for content in (b"{}", json.dumps({"a": 1}).encode()):
+        checkpoints.write_file(path, content)
+        assert path.read_bytes() == content
+    with disk_with_room_for(3), pytest.raises(OSError, match="could not be written"):
+        checkpoints.write_file(path, b"x" * 10)
+    assert path.read_bytes() == b'{"a": 1}'
+    assert names(tmp_path) == {"run.json"}
+
+
+def test_pruning_keeps_the_last_regular_ones_the_wanted_and_the_latest(tmp_path: Path) -> None:
+    for step in (10, 20, 25, 30, 40, 45):
+        checkpoints.save(tmp_path, step, tensors(1), {})
+    checkpoints.prune(tmp_path, every=10, keep=2, wanted={25, 0})
+    assert checkpoints.steps(tmp_path) == [25, 30, 40, 45]
+    checkpoints.prune(tmp_path, every=10, keep=1, wanted={40})
+    assert checkpoints.steps(tmp_path) == [40, 45]
+
+
+def test_the_average_is_the_mean_of_each_tensor() -> None:
+    one, two, three = (tensors(seed)["model"] for seed in (1, 2, 3))
+    mean = checkpoints.average([one, two, three])
+    expected = (one["weight"] + two["weight"] + three["weight"]) / 3
+    assert mean["weight"].dtype == torch.float32
+    torch.testing.assert_close(mean["weight"], expected)

@@ -1,0 +1,144 @@
+"""One update is the same however it is cut into parts, and is what plain torch would do."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from tests.models.inputs import examples, inputs_of, tree_config
+from treeformer import TreeTransformerForSequenceClassification
+from treeformer.training.recipe import TrainingRecipe
+from treeformer.training.updates import Updater
+
+
+def settings(**changes: object) -> TrainingRecipe:
+    return TrainingRecipe.model_validate({"updates": 9, "tokens": 99, "learning_rate": 0.01, **changes})
+
+
+def model_of(**changes: object) -> TreeTransformerForSequenceClassification:
+    torch.manual_seed(3)
+    return TreeTransformerForSequenceClassification(tree_config(num_labels=3, **changes)).train()
+
+
+def batch_of() -> dict[str, Tensor]:
+    inputs = inputs_of(examples())
+    chance = torch.Generator().manual_seed(5)
+    targets = {
+        name: torch.randint(3, inputs[like].shape, generator=chance).masked_fill(inputs[mask] == 0, -100)
+        for name, like, mask in (
+            ("leaf_targets", "input_ids", "attention_mask"),
+            ("node_targets", "node_ids", "node_mask"),
+        )
+    }
+    targets["leaf_targets"][0] = -100  # parts with different numbers of targets
+    return {**inputs, **targets}
+
+
+def rows(batch: dict[str, Tensor], *wanted: int) -> dict[str, Tensor]:
+    return {name: tensor[list(wanted)] for name, tensor in batch.items()}
+
+
+def weights_after(
+    parts: list[dict[str, Tensor]],
+    training: TrainingRecipe,
+    updates: int = 3,
+    dtype: torch.dtype = torch.float64,
+) -> Tensor:
+    model = model_of().to(dtype)
+    updater = Updater(model, training)
+    for _ in range(updates):
+        for part in parts:
+            updater.add(part)
+        updater.step(0.01)
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip": 0.1, "label_smoothing": 0.1, "weight_decay": 0.1}])
+def test_parts_add_up_to_the_whole(changes: dict[str, float]) -> None:
+    batch, training = batch_of(), settings(**changes)
+    whole = weights_after([batch], training)
+    for parts in ([[0, 1], [2, 3]], [[3], [0, 2], [1]]):
+        torch.testing.assert_close(weights_after([rows(batch, *part) for part in parts], training), whole)
+    assert not torch.allclose(weights_after([rows(batch, 0, 1)], training), whole)
+
+
+def test_an_update_is_that_of_plain_torch() -> None:
+    batch = batch_of()
+    training = settings(clip=0.1, label_smoothing=0.1, weight_decay=0.1)
+    model = model_of().double()
+    linear = {module.weight for module in model.modules() if isinstance(module, torch.nn.Linear)}
+    others = [parameter for parameter in model.parameters() if parameter not in linear]
+    optimizer = torch.optim.AdamW(
+        [{"params": [*linear], "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
+        lr=0.01,
+        betas=(0.9, 0.98),
+        eps=1e-8,
+        fused=False,
+    )
+    targets = torch.cat([batch["leaf_targets"], batch["node_targets"]], dim=1)
+    inputs = {name: tensor for name, tensor in batch.items() if "targets" not in name}
+    for _ in range(3):
+        output = model(**inputs)
+        logits = torch.cat([output.leaf_logits, output.node_logits], dim=1)
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), label_smoothing=0.1)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+    expected = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+    torch.testing.assert_close(weights_after([batch], training), expected)
+
+
+def test_biases_norms_and_embeddings_do_not_decay() -> None:
+    model = model_of()
+    updater = Updater(model, settings(weight_decay=0.5))
+    decayed = {
+        id(parameter)
+        for group in updater.optimizer.param_groups
+        if group["weight_decay"]
+        for parameter in group["params"]
+    }
+    names = {name for name, parameter in model.named_parameters() if id(parameter) in decayed}
+    assert "classifier.weight" in names
+    assert "encoder.stack.layers.0.attention.input.weight" in names
+    assert not [name for name in names if "bias" in name or "norm" in name or "embedding" in name]
+    assert not [name for name in names if "vertical" in name or "horizontal" in name]
+
+
+def test_totals_are_the_mean_loss_and_are_taken_once() -> None:
+    batch = batch_of()
+    model = model_of()
+    updater = Updater(model, settings())
+    inputs = {name: tensor for name, tensor in batch.items() if "targets" not in name}
+    targets = {name: tensor for name, tensor in batch.items() if "targets" in name}
+    expected = model(**inputs, **targets).loss.item()
+    for part in (rows(batch, 0, 1), rows(batch, 2, 3)):
+        updater.add(part)
+    updater.step(0.01)
+    totals = updater.take_totals()
+    assert totals.loss / totals.targets == pytest.approx(expected, rel=1e-5)
+    assert totals.updates == 1
+    assert totals.norm > 0
+    assert updater.take_totals() == (0, 0, 0, 0)
+    assert not updater.gradients.any()
+
+
+def test_bf16_computes_coarsely_and_keeps_weights_exact() -> None:
+    batch = batch_of()
+    fine, coarse = (weights_after([batch], settings(bf16=bf16), 1, torch.float32) for bf16 in (False, True))
+    assert coarse.dtype == torch.float32
+    assert not torch.equal(fine, coarse)
+    updater = Updater(model_of(), settings(bf16=True))
+    updater.add(batch)
+    exact = Updater(model_of(), settings())
+    exact.add(batch)
+    near = F.cosine_similarity(updater.gradients, exact.gradients, dim=0)
+    assert near > 0.99
+
+
+def test_an_update_without_targets_does_not_spoil_the_weights() -> None:
+    batch = batch_of()
+    batch = {**batch, **{name: torch.full_like(batch[name], -100) for name in batch if "targets" in name}}
+    assert weights_after([batch], settings()).isfinite().all()

@@ -1,0 +1,141 @@
+"""The systems by name: what each reads, and how to build one from sizes or load one from a folder."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from treeformer.models.pretrained import PreTrained
+from treeformer.models.transformer import (
+    TransformerConfig,
+    TransformerForConditionalGeneration,
+    TransformerForSequenceClassification,
+)
+from treeformer.models.tree_transformer import (
+    TreeTransformerConfig,
+    TreeTransformerForConditionalGeneration,
+    TreeTransformerForSequenceClassification,
+)
+
+Kind = Literal["classification", "translation"]
+
+
+@dataclass(frozen=True)
+class System:
+    """A family of models.
+
+    name: what recipes call it.
+    reads: ``trees``, or ``words`` for systems that read the leaves alone.
+    config_class: holds its sizes.
+    classifier, translator: its two models.
+    """
+
+    name: str
+    reads: Literal["trees", "words"]
+    config_class: type[TransformerConfig]
+    classifier: type[PreTrained]
+    translator: type[PreTrained]
+
+
+SYSTEMS: dict[str, System] = {
+    system.name: system
+    for system in (
+        System(
+            "tree-transformer",
+            "trees",
+            TreeTransformerConfig,
+            TreeTransformerForSequenceClassification,
+            TreeTransformerForConditionalGeneration,
+        ),
+        System(
+            "transformer",
+            "words",
+            TransformerConfig,
+            TransformerForSequenceClassification,
+            TransformerForConditionalGeneration,
+        ),
+    )
+}
+
+_FROM_THE_CORPUS = {"vocab_size", "node_vocab_size", "num_labels"}
+
+
+def system_named(name: str) -> System:
+    """The system of this name."""
+    if name not in SYSTEMS:
+        raise ValueError(f"model: expected one of {', '.join(SYSTEMS)}, got {name!r}")
+    return SYSTEMS[name]
+
+
+def size_names(system: System) -> list[str]:
+    """What the sizes of a system may hold: the fields of its config that the corpus does not fix."""
+    own = {
+        name
+        for cls in system.config_class.__mro__
+        if cls.__module__.startswith("treeformer.")
+        for name in vars(cls).get("__annotations__", {})
+    }
+    chosen = own - _FROM_THE_CORPUS - {"model_type", "is_encoder_decoder", "use_cache"}
+    return sorted(name for name in chosen if not name.endswith("_token_id"))
+
+
+def check_size_names(system: System, sizes: Mapping[str, object]) -> None:
+    """Refuse sizes that the system does not have, and name the nearest that it has."""
+    known = size_names(system)
+    for name in sizes:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise ValueError(f"systems.{system.name}.sizes.{name}: no such key, {hint}")
+
+
+def build(
+    system: System,
+    kind: Kind,
+    sizes: Mapping[str, Any],
+    *,
+    vocab_size: int,
+    node_vocab_size: int,
+    classes: Sequence[str] = (),
+) -> PreTrained:
+    """A model with fresh weights.
+
+    Args:
+        system: which one.
+        kind: whether it classifies or translates.
+        sizes: fields of its config.
+        vocab_size, node_vocab_size: numbers of tokens and of phrase labels.
+        classes: their names, for a classifier.
+    """
+    check_size_names(system, sizes)
+    options: dict[str, Any] = {**sizes, "vocab_size": vocab_size}
+    if "node_vocab_size" in {field.name for field in fields(system.config_class)}:
+        options["node_vocab_size"] = node_vocab_size
+    if kind == "translation":
+        return system.translator(system.config_class(**options))
+    if not classes:
+        raise ValueError("classes: expected at least one name for a classifier, got none")
+    options["id2label"] = dict(enumerate(classes))
+    options["label2id"] = {name: number for number, name in enumerate(classes)}
+    return system.classifier(system.config_class(**options))
+
+
+def load(folder: str | Path) -> tuple[System, PreTrained]:
+    """The model saved in a folder, and the system that it belongs to."""
+    path = Path(folder) / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}: not JSON: {error}") from error
+    names = config.get("architectures") or [None]
+    for system in SYSTEMS.values():
+        for model_class in (system.classifier, system.translator):
+            if model_class.__name__ == names[0]:
+                return system, model_class.from_pretrained(folder)
+    raise ValueError(
+        f"{path}: expected a model of treeformer, got architectures {config.get('architectures')}"
+    )

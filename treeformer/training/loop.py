@@ -1,0 +1,328 @@
+"""Training: from a recipe and a prepared corpus to a run folder, going on where it stopped."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from treeformer.data.batching import BatchPlan, loader
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.models.pretrained import PreTrained
+from treeformer.models.systems import build
+from treeformer.training import checkpoints
+from treeformer.training.dev import dev_set
+from treeformer.training.interruption import Interruption
+from treeformer.training.meters import Meters, Parts
+from treeformer.training.metrics import metric_writer
+from treeformer.training.processes import Processes
+from treeformer.training.progress import Progress, progress_of
+from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.runs import Run, machine, peak_memory
+from treeformer.training.schedule import learning_rate
+from treeformer.training.state import Position, load_weights, pack, unpack
+from treeformer.training.updates import Totals, Updater
+
+
+def train(
+    recipe: ExperimentRecipe,
+    corpus: PreparedCorpus,
+    output: str | Path,
+    *,
+    seed: int = 1,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train a model and leave it in the folder ``output``; what ``run.json`` there says.
+
+    A run that was stopped goes on from its last checkpoint and ends as if it had not been. One that is
+    finished is left alone. Ctrl-C and SIGTERM save after the update at hand and raise ``KeyboardInterrupt``.
+    Under torchrun all processes call this; all of them must see ``output``.
+
+    Args:
+        recipe: the experiment.
+        corpus: what ``treeformer prepare`` made for it.
+        output: the run folder.
+        seed: of weights, order and dropout.
+        device: ``cpu`` or ``cuda``; by default a GPU where there is one.
+        progress: who is told how it goes; by default standard error.
+    """
+    processes = Processes(device)
+    told = progress or progress_of(first=processes.first)
+    run = Run(Path(output), recipe.resolved(), corpus, seed)
+    processes.wait()  # all have looked at the folder before one writes there
+    if run.finished:
+        told.say(f"{output}: this run is finished, after {run.facts['updates']} updates")
+        return run.facts
+    with _determinism(run.recipe.training.deterministic), told:
+        _Training(run, processes, told, seed).go()
+    return run.facts
+
+
+class _Training:
+    """A run on its way."""
+
+    def __init__(self, run: Run, processes: Processes, told: Progress, seed: int) -> None:
+        self.run = run
+        self.processes = processes
+        self.told = told
+        self.training = run.recipe.training
+        torch.manual_seed(seed)
+        model = _model(run).train()
+        nn.Module.to(model, processes.device)
+        torch.manual_seed(seed + 7919 * processes.rank)  # each process has a dropout of its own
+        self.updater = Updater(model, self.training, processes=processes.count)
+        self.examples = run.corpus["train"].phrases() if run.recipe.own.phrases else run.corpus["train"]
+        self.plan = BatchPlan(self.examples.sizes, run.recipe.system.reads, self.training.tokens, seed)
+        self.dev = dev_set(run.recipe, run.corpus, processes)
+        self.metric = self.training.metric or ("accuracy" if run.corpus.manifest.classes else "loss")
+        self.position = self._begin(model)
+        self.meters = Meters(processes)
+        self.tell = metric_writer(
+            run.folder, self.position.step, tensorboard=self.training.tensorboard, first=processes.first
+        )
+
+    def _begin(self, model: PreTrained) -> Position:
+        """Start, or go on from the last checkpoint."""
+        state, first = self.run.state, self.processes.first
+        found = checkpoints.latest(state, self.told.say) if first else None
+        step = self.processes.agree(found.facts["step"] if found else None)
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        if first:
+            facts = {"parameters": parameters, "processes": self.processes.count}
+            self.run.begin(model, **facts, **machine(self.processes.device))
+        if step is None:
+            self.told.say(
+                f"{self.run.folder}: {self.run.recipe.model}, {parameters:,} parameters, "
+                f"{len(self.examples):,} examples, {len(self.plan):,} updates an epoch"
+            )
+            return Position()
+        position = unpack(found or checkpoints.load(state / str(step)), self.updater, self.processes)
+        if first and position.best_step:
+            self.run.export(checkpoints.load(state / str(position.best_step)).tensors["model"])
+        self.told.say(f"{self.run.folder}: goes on after update {step}")
+        return position
+
+    def go(self) -> None:
+        """All updates that are left, and the end."""
+        with Interruption() as interruption, closing(self._updates()) as updates:
+            start = time.perf_counter() - self.position.seconds
+            while not self._over():
+                self._update(self.meters.wait_for(updates))
+                self.position.seconds = time.perf_counter() - start
+                self._look_and_save()
+                if self._asked(interruption):
+                    self._save()
+                    self.told.say(f"stopped after update {self.position.step}; the same command goes on")
+                    raise KeyboardInterrupt
+        self._finish()
+
+    def _over(self) -> bool:
+        patience = self.training.patience
+        return self.position.step >= self.training.updates or (
+            patience is not None and self.position.misses >= patience
+        )
+
+    def _updates(self) -> Generator[Parts, None, None]:
+        """The parts of each update that are this process's, from where training stands, without end."""
+        epoch, first = self.position.epoch, self.position.place
+        accumulation, device = self.training.accumulation, self.processes.device
+        own = range(self.processes.rank * accumulation, (self.processes.rank + 1) * accumulation)
+        while True:
+            parts = loader(
+                self.examples,
+                self.plan,
+                epoch,
+                first=first,
+                rank=list(own),
+                shards=self.processes.count * accumulation,
+                workers=self.training.workers,
+                pin_memory=device.type == "cuda",
+            )
+            while update := list(islice(parts, accumulation)):
+                yield update
+            epoch, first = epoch + 1, 0
+
+    def _update(self, parts: Parts) -> None:
+        training, position = self.training, self.position
+        for part in parts:
+            self.updater.add(part)
+        position.step += 1
+        position.place += 1
+        if position.place == len(self.plan):
+            position.epoch, position.place = position.epoch + 1, 0
+        rate = learning_rate(
+            position.step,
+            schedule=training.schedule,
+            peak=training.learning_rate,
+            warm_up=training.warm_up,
+            updates=training.updates,
+        )
+        self.updater.step(rate)
+        if position.step % training.log_every == 0 or position.step == training.updates:
+            self._log(rate)
+
+    def _log(self, rate: float) -> None:
+        position = self.position
+        line = self.meters.line(
+            position.step, position.epoch, rate, self._checked(self.updater.take_totals())
+        )
+        self.tell(line)
+        self.told.show(
+            position.step,
+            self.training.updates,
+            f"loss {line['loss']:.3f}, best {self.metric} {_shown(position.best)}, "
+            f"{line['tokens_per_second']:,.0f} tokens/s",
+        )
+
+    def _look_and_save(self) -> None:
+        """Look at dev and write a checkpoint, where it is time to."""
+        training, step = self.training, self.position.step
+        last = step == training.updates
+        gained = (step % training.evaluate_every == 0 or last) and self._look()
+        if gained or last or step % training.saves_every == 0 or self._over():
+            self._save()
+        if gained and self.processes.first:
+            self.run.export(self.updater.model.state_dict())
+
+    def _look(self) -> bool:
+        """Score the model on dev; whether it is the best so far."""
+        if self.dev is None:
+            return False
+        position = self.position
+        scores = self.dev.scores(self.updater.model)
+        gained = self._better(scores[self.metric])
+        position.misses = 0 if gained else position.misses + 1
+        if gained:
+            position.best, position.best_step = scores[self.metric], position.step
+        self.tell({"step": position.step, **_dev(scores)})
+        self.told.say(f"update {position.step}: {_told(scores)}{', the best so far' if gained else ''}")
+        return gained
+
+    def _better(self, score: float) -> bool:
+        best = self.position.best
+        return best is None or (score < best if self.metric == "loss" else score > best)
+
+    def _save(self) -> None:
+        self._checked(Totals(*self.updater.totals.tolist()))
+        packed = pack(self.updater, self.position, self.processes)
+        if not self.processes.first:
+            return
+        checkpoints.save(self.run.state, self.position.step, *packed)
+        checkpoints.prune(
+            self.run.state,
+            every=self.training.saves_every,
+            keep=max(self.training.keep, self.training.average),
+            wanted={self.position.best_step},
+        )
+
+    def _checked(self, totals: Totals) -> Totals:
+        """The same, or an error if they are no numbers: then weights are lost, and must not be saved."""
+        if not all(map(math.isfinite, totals)):
+            there = checkpoints.steps(self.run.state)
+            raise ValueError(
+                f"{self.run.folder}: the loss or its gradient is no finite number since the last of "
+                f"{totals.updates:.0f} updates up to {self.position.step} "
+                f"(last checkpoint: {there[-1] if there else 'none'}); "
+                "try a lower learning rate, more warm-up or clipping"
+            )
+        return totals
+
+    def _asked(self, interruption: Interruption) -> bool:
+        """Whether any process was asked to stop; several processes compare notes when they write metrics."""
+        if self.processes.count == 1:
+            return interruption.asked
+        if self.position.step % self.training.log_every:
+            return False
+        asked = torch.tensor([float(interruption.asked)], device=self.processes.device)
+        return self.processes.sum(asked).item() > 0
+
+    def _finish(self) -> None:
+        """Choose the weights that stay, and say how it went."""
+        position, run = self.position, self.run
+        averaged = self._averaged() if self.training.average > 1 else None
+        if self.processes.first:
+            if averaged is not None:
+                run.export(averaged)
+            elif self.dev is None:
+                run.export(self.updater.model.state_dict())
+            run.tell(
+                finished=True,
+                updates=position.step,
+                metric=self.metric,
+                best=position.best,
+                best_step=position.best_step,
+                averaged=0 if averaged is None else self.training.average,
+                seconds=round(position.seconds, 1),
+                peak_memory=peak_memory(self.processes.device),
+            )
+        self.told.say(
+            f"{run.folder}: {position.step} updates in {position.seconds:.0f} s; "
+            f"best {self.metric} {_shown(position.best)} after update {position.best_step}"
+        )
+
+    def _averaged(self) -> dict[str, Tensor] | None:
+        """The mean of the last checkpoints, None if the best single one is better on dev."""
+        every, state = self.training.saves_every, self.run.state
+        chosen = [step for step in checkpoints.steps(state) if step % every == 0][-self.training.average :]
+        if not chosen:
+            return None
+        mean = checkpoints.average([checkpoints.load(state / str(step)).tensors["model"] for step in chosen])
+        if self.dev is None:
+            return mean
+        load_weights(self.updater, mean)
+        scores = self.dev.scores(self.updater.model)
+        self.tell({"step": self.position.step, "averaged": len(chosen), **_dev(scores)})
+        self.told.say(f"mean of the checkpoints {', '.join(map(str, chosen))}: {_told(scores)}")
+        if not self._better(scores[self.metric]):
+            return None
+        self.position.best = scores[self.metric]
+        return mean
+
+
+def _model(run: Run) -> PreTrained:
+    """A model with fresh weights for the run's corpus."""
+    manifest, recipe = run.corpus.manifest, run.recipe
+    return build(
+        recipe.system,
+        manifest.kind,
+        recipe.own.sizes,
+        vocab_size=manifest.vocab_size,
+        node_vocab_size=manifest.node_vocab_size,
+        classes=manifest.classes,
+    )
+
+
+@contextmanager
+def _determinism(wanted: bool) -> Iterator[None]:
+    """Within it, a GPU gives the same bits in each run, if that is wanted; a CPU does anyway."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        if wanted:
+            torch.use_deterministic_algorithms(before)
+
+
+def _dev(scores: dict[str, float]) -> dict[str, float]:
+    return {f"dev_{name}": score for name, score in scores.items()}
+
+
+def _told(scores: dict[str, float]) -> str:
+    return ", ".join(f"dev {name} {_shown(score)}" for name, score in scores.items())
+
+
+def _shown(score: float | None) -> str:
+    return "none" if score is None else f"{score:.4f}"

@@ -1,0 +1,85 @@
+"""Losses: sums over the targets of a batch, so that parts of an update can be added and then divided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from treeformer.models.pretrained import IGNORED
+
+TARGETS = ("labels", "leaf_targets", "node_targets")  #: what a batch holds beside a model's inputs
+
+
+def logits_and_targets(
+    model: nn.Module, batch: Mapping[str, Tensor], *, sentences: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``[..., classes]`` what the model says, and ``[...]`` what it should say, −100 where that is nothing.
+
+    The targets are those of all leaves and nodes if the batch has them, else the labels: tokens of a
+    translation or classes of sentences.
+
+    Args:
+        model: a classifier or a translator.
+        batch: inputs and targets.
+        sentences: the classes of sentences, even if the batch has those of phrases, too.
+    """
+    inputs: dict[str, Any] = {name: tensor for name, tensor in batch.items() if name not in TARGETS}
+    labels = batch.get("labels")
+    if labels is not None and labels.ndim == 2:
+        shifted = model.prepare_decoder_input_ids_from_labels(labels)  # type: ignore[operator]
+        return model(**inputs, decoder_input_ids=shifted, use_cache=False).logits, labels
+    output = model(**inputs)
+    if sentences or "node_targets" not in batch:
+        if labels is None:
+            raise ValueError("batch: expected labels or node_targets, got neither")
+        return output.logits, labels
+    logits = torch.cat([output.leaf_logits, output.node_logits], dim=1)
+    return logits, torch.cat([batch["leaf_targets"], batch["node_targets"]], dim=1)
+
+
+def cross_entropy_sum(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
+    """Sum over all targets of the cross-entropy with smoothed targets, in float32 at least.
+
+    A smoothed target gives ``1 − smoothing`` to the class and shares ``smoothing`` among all classes.
+    """
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return F.cross_entropy(
+        wide.flatten(0, -2),
+        targets.flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+        label_smoothing=smoothing,
+    )
+
+
+def divergence_sum(one: Tensor, other: Tensor, targets: Tensor) -> Tensor:
+    """Sum over all targets of the mean of both Kullback-Leibler divergences of ``[..., classes]`` logits."""
+    p, q = (
+        logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1) for logits in (one, other)
+    )
+    both = ((p.exp() - q.exp()) * (p - q)).sum(-1) / 2
+    return both.masked_fill(targets == IGNORED, 0).sum()
+
+
+def loss_sum(
+    model: nn.Module, batch: Mapping[str, Tensor], *, smoothing: float = 0.0, r_drop: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The loss summed over the targets of a batch, and their number.
+
+    With R-Drop (Liang et al. 2021) the batch is read twice, each time with its own dropout; the loss of a
+    target is the mean of both cross-entropies, and ``r_drop / 2`` times the divergence of both answers, that
+    is half of the paper's loss, so that learning rates mean the same with and without it.
+    """
+    if not r_drop:
+        logits, targets = logits_and_targets(model, batch)
+        return cross_entropy_sum(logits, targets, smoothing), (targets != IGNORED).sum()
+    twice = {name: torch.cat([tensor, tensor]) for name, tensor in batch.items()}
+    logits, targets = logits_and_targets(model, twice)
+    entropy = cross_entropy_sum(logits, targets, smoothing)
+    one, other = logits.chunk(2)
+    own = targets.chunk(2)[0]
+    return (entropy + r_drop * divergence_sum(one, other, own)) / 2, (own != IGNORED).sum()

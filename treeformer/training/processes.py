@@ -1,0 +1,54 @@
+"""The processes that train together: started by torchrun, joined by accelerate."""
+
+from __future__ import annotations
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import broadcast_object_list, gather_object
+from torch import Tensor
+
+
+class Processes:
+    """All processes of a run; without torchrun there is this one alone.
+
+    Args:
+        device: ``cpu``, ``cuda``, or None for the GPU where there is one. Each process has a GPU of its own.
+    """
+
+    def __init__(self, device: str | None = None) -> None:
+        if device not in (None, "cpu", "cuda"):
+            raise ValueError(f"device: expected cpu or cuda, got {device!r}")
+        if device == "cuda" and not torch.cuda.is_available():
+            raise ValueError("device: there is no CUDA device here, expected cpu")
+        self._state = PartialState(cpu=device == "cpu" or not torch.cuda.is_available())
+        self.device = torch.device(self._state.device if device != "cpu" else "cpu")
+        self.count = self._state.num_processes
+        self.rank = self._state.process_index
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that writes files and reports."""
+        return self.rank == 0
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        if self.count > 1:
+            torch.distributed.all_reduce(tensor)
+        return tensor
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """The small tensors of all processes."""
+        return gather_object([tensor]) if self.count > 1 else [tensor]
+
+    def agree(self, value: int | None) -> int | None:
+        """The value of the first process."""
+        return broadcast_object_list([value])[0] if self.count > 1 else value
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        self._state.wait_for_everyone()
+
+
+def leave() -> None:
+    """Leave the group of processes, if torchrun made one."""
+    PartialState().destroy_process_group()

@@ -1,0 +1,123 @@
+"""What an experiment is: its data, its systems, how they learn and how they decode."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, create_model, field_serializer, field_validator
+from pydantic.fields import FieldInfo
+
+from treeformer.configuration import Recipe
+from treeformer.data.recipe import DataRecipe
+from treeformer.models.systems import System, check_size_names, system_named
+from treeformer.training.schedule import Schedule
+
+Metric = Literal["accuracy", "loss", "bleu"]
+
+
+class TrainingRecipe(Recipe):
+    """How a model learns."""
+
+    updates: int = Field(ge=1, description="updates at most")
+    tokens: int = Field(ge=1, description="what one update reads: leaves and nodes, over all processes")
+    learning_rate: float = Field(gt=0, description="its highest value")
+    schedule: Schedule = "inverse-square-root"
+    warm_up: int = Field(default=0, ge=0, description="updates until the learning rate is highest")
+    weight_decay: float = Field(default=0.0, ge=0, description="of the matrices of linear maps, decoupled")
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    clip: float = Field(default=0.0, ge=0, description="largest norm of the gradient; 0: any")
+    r_drop: float = Field(default=0.0, ge=0, description="weight of R-Drop's divergence; 0: none")
+    accumulation: int = Field(default=1, ge=1, description="parts in which a process works on an update")
+    bf16: bool = Field(default=False, description="compute in bfloat16 where that is safe")
+    evaluate_every: int = Field(default=500, ge=1, description="updates between two looks at dev")
+    metric: Metric | None = Field(
+        default=None, description="what makes a model the best; accuracy of classifiers, loss of translators"
+    )
+    patience: int | None = Field(default=None, ge=1, description="looks at dev without gain before it ends")
+    save_every: int | None = Field(default=None, ge=1, description="default: as evaluate_every")
+    keep: int = Field(default=1, ge=1, description="how many checkpoints stay, beside the best")
+    average: int = Field(default=1, ge=1, description="average the last so many checkpoints at the end")
+    log_every: int = Field(default=100, ge=1, description="updates between two lines of metrics")
+    workers: int = Field(default=0, ge=0, description="processes that put batches together")
+    graphs: bool = Field(default=False, description="CUDA graphs, one for each shape of a batch")
+    deterministic: bool = Field(default=False, description="the same bits in each run on a GPU; slower")
+    tensorboard: bool = Field(default=False, description="metrics for TensorBoard, too")
+
+    @property
+    def saves_every(self) -> int:
+        """Updates between two checkpoints."""
+        return self.save_every or self.evaluate_every
+
+
+def _optional(field: FieldInfo) -> tuple[Any, None]:
+    """The type of a field with its bounds, and no value."""
+    return (Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation), None
+
+
+# The same keys, all of them optional: what a system trains differently.
+TrainingChanges: type[Recipe] = create_model(  # type: ignore[call-overload]
+    "TrainingChanges",
+    __base__=Recipe,
+    **{name: _optional(field) for name, field in TrainingRecipe.model_fields.items()},
+)
+
+
+class SystemRecipe(Recipe):
+    """A system in an experiment."""
+
+    sizes: dict[str, Any] = Field(default_factory=dict, description="fields of its config")
+    phrases: bool = Field(default=False, description="train on every phrase as a sequence of its own")
+    training: TrainingChanges = TrainingChanges()  # type: ignore[valid-type]
+
+    @field_serializer("training")
+    def _changes(self, training: Recipe) -> dict[str, Any]:
+        return training.model_dump(exclude_unset=True)
+
+
+class DecodingRecipe(Recipe):
+    """How a translator searches."""
+
+    beams: int = Field(default=5, ge=1)
+    length_penalty: float = 1.0
+
+
+class ExperimentRecipe(Recipe):
+    """One experiment."""
+
+    data: DataRecipe
+    model: str = Field(description="which of the systems")
+    systems: dict[str, SystemRecipe] = Field(min_length=1)
+    training: TrainingRecipe
+    decoding: DecodingRecipe = DecodingRecipe()
+
+    @field_validator("systems")
+    @classmethod
+    def _known_systems(cls, systems: dict[str, SystemRecipe]) -> dict[str, SystemRecipe]:
+        for name, system in systems.items():
+            check_size_names(system_named(name), system.sizes)
+        return systems
+
+    @property
+    def system(self) -> System:
+        """The system that is trained."""
+        return system_named(self.model)
+
+    @property
+    def own(self) -> SystemRecipe:
+        """What the recipe says about that system."""
+        if self.model not in self.systems:
+            raise ValueError(
+                f"model: expected one of the systems {', '.join(self.systems)}, got {self.model!r}"
+            )
+        return self.systems[self.model]
+
+    def resolved(self) -> ExperimentRecipe:
+        """The same experiment with that system alone, its changes made: what a run folder keeps."""
+        own = self.own
+        changes = own.training.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
+        return self.model_copy(
+            update={
+                "systems": {self.model: own.model_copy(update={"training": TrainingChanges()})},
+                "training": TrainingRecipe.model_validate({**self.training.model_dump(), **changes}),
+            }
+        )
