@@ -31,6 +31,32 @@ def test_plain_sentences_are_parsed_as_one_expects(parser: Parser, text: str, ex
     assert [str(tree) for tree in parser.parse([text])] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        (
+            "de",
+            "Wo ist der Bahnhof?",
+            "(ROOT (NUR (S (ADV Wo) (AUX ist) (NP (DET der) (NOUN Bahnhof))) (PUNCT ?)))",
+        ),
+        (
+            "fr",
+            "La fille du voisin mange une pomme.",
+            "(ROOT (SENT (NP (DET La) (NOUN fille) (PP (ADP du) (NP (NOUN voisin)))) (VN (VERB mange)) "
+            "(NP (DET une) (NOUN pomme)) (PUNCT .)))",
+        ),
+        (
+            "fr",
+            "La fille de le voisin mange une pomme.",  # as CoreNLP splits it
+            "(ROOT (SENT (NP (DET La) (NOUN fille) (PP (ADP de) (NP (DET le) (NOUN voisin)))) "
+            "(VN (VERB mange)) (NP (DET une) (NOUN pomme)) (PUNCT .)))",
+        ),
+    ],
+)
+def test_german_and_french_are_parsed_too(language: str, text: str, expected: str) -> None:
+    assert [str(tree) for tree in load_parser(language).parse([text])] == [expected]
+
+
 @given(st.lists(st.lists(words(), min_size=1, max_size=9), min_size=1, max_size=4))
 @settings(max_examples=40)
 def test_leaves_are_exactly_the_given_tokens(sentences: list[list[str]]) -> None:
@@ -73,7 +99,7 @@ def test_texts_give_their_sentences_and_documents_one_tree(parser: Parser) -> No
 
 def test_a_name_that_is_no_parser_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"expected an embedded language \(en\), corenlp:en, .* got 'klingon'"
+        ValueError, match=r"expected an embedded language \(de, en, fr\), corenlp:en, .* got 'klingon'"
     ):
         load_parser("klingon")
     (tmp_path / "parser.json").write_text("{")

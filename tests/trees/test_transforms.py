@@ -1,12 +1,22 @@
 """Transforms: what each promises, on random trees, and the table of rules row by row."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.trees import oracle
 from tests.trees.strategies import plain_labels, trees, words
-from treeformer.trees import Tree, binarise, collapse, join, sentences, split_words, strip, unbinarise
+from treeformer.trees import (
+    Tree,
+    binarise,
+    collapse,
+    join,
+    merge_words,
+    sentences,
+    split_words,
+    strip,
+    unbinarise,
+)
 from treeformer.trees.labels import bare_label
 
 
@@ -271,3 +281,27 @@ def test_pieces_may_come_from_generators() -> None:
 def test_pieces_that_do_not_fit_are_refused(pieces: list[list[str]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         split_words(kept("(S (X a) (X b))"), pieces)
+
+
+@given(trees(), st.data())
+def test_merged_words_stand_under_the_lowest_node_over_both(tree: Tree, data: st.DataObject) -> None:
+    assume(len(tree.words) > 1)
+    first = data.draw(st.integers(0, len(tree.words) - 2))
+    merged = merge_words(tree, {first: "both"})
+    assert merged.words == (*tree.words[:first], "both", *tree.words[first + 2 :])
+    assert merged.tags == (*tree.tags[: first + 1], *tree.tags[first + 2 :])
+    wanted = []
+    for label, (start, end) in zip(tree.labels, tree.spans, strict=True):
+        held = set(range(start, end))
+        if not {first, first + 1} <= held:
+            held -= {first, first + 1}  # it held one of the two: the word goes higher
+        leaves = sorted({leaf - (leaf > first) for leaf in held})
+        if leaves:
+            wanted.append((label, (leaves[0], leaves[-1] + 1)))
+    assert sorted(zip(merged.labels, merged.spans, strict=True)) == sorted(wanted)
+
+
+@pytest.mark.parametrize("merged", [{-1: "x"}, {1: "x"}, {0: "x", 1: "y"}, {0: ""}])
+def test_words_that_cannot_be_merged_are_refused(merged: dict[int, str]) -> None:
+    with pytest.raises(ValueError, match="merged"):
+        merge_words(Tree.from_brackets("(NP (DT the) (NN cat))"), merged)

@@ -16,6 +16,7 @@ from treeformer.parsing.chart import best_splits, spans_of
 from treeformer.parsing.lexicon import Lexicon
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.parser import Parser
+from treeformer.parsing.storage import restored
 from treeformer.trees import Tree
 from treeformer.trees.tree import trusted_tree
 
@@ -40,6 +41,8 @@ class EmbeddedParser(Parser):
     def __init__(
         self, folder: str | Path, *, device: str | torch.device = "cpu", batch_words: int = 2000
     ) -> None:
+        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device = {str(device)!r}: expected a GPU that torch can use, found none")
         description, weights = _read(Path(folder))
         self.name: str = description["name"]
         self.language: str = description["language"]
@@ -47,7 +50,7 @@ class EmbeddedParser(Parser):
         self._tags: list[str] = description["tags"]
         self._lexicon = Lexicon(description["words"], description["sizes"]["buckets"])
         self._network = ParserNetwork(NetworkSizes(**description["sizes"])).eval().requires_grad_(False)
-        self._network.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
+        self._network.load_state_dict(weights)
         self._network.to(device)
         self._device = torch.device(device)
         self._batch_words = batch_words
@@ -139,7 +142,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """What ``parser.json`` says, and the weights."""
     try:
         description = json.loads((folder / "parser.json").read_text(encoding="utf-8"))
-        return description, load_file(folder / "parser.safetensors")
+        return description, restored(load_file(folder / "parser.safetensors"))
     except (json.JSONDecodeError, SafetensorError, UnicodeDecodeError) as error:
         raise ValueError(f"{folder}: not a parser, {error}") from error
 

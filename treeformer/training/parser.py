@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -17,6 +18,7 @@ from torch.nn import functional as F
 
 from treeformer.configuration import Recipe
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
+from treeformer.parsing.storage import stored
 from treeformer.training.contractions import contract
 from treeformer.training.parser_corpus import (
     IGNORED,
@@ -50,6 +52,7 @@ class NetworkRecipe(Recipe):
     heads: int = Field(default=4, ge=1)
     inner: int = Field(default=512, ge=1)
     span_width: int = Field(default=192, ge=1)
+    bits: Literal[8, 16] = Field(default=16, description="of a stored weight; in 8 every row has a scale")
 
 
 class LearningRecipe(Recipe):
@@ -105,7 +108,7 @@ def train_parser(
         words=len(inventory.lexicon.words),
         labels=len(inventory.labels),
         tags=len(inventory.tags),
-        **network_recipe.model_dump(exclude={"known_words"}),
+        **network_recipe.model_dump(exclude={"known_words", "bits"}),
     )
     network = ParserNetwork(sizes, dropout=learning.dropout).to(device)
     words = sum(len(example.words) for example in examples)
@@ -216,8 +219,7 @@ def _save(
     output: Path, recipe: ParserRecipe, inventory: Inventory, sizes: NetworkSizes, weights: dict[str, Tensor]
 ) -> None:
     output.mkdir(parents=True, exist_ok=True)
-    half = {name: weight.to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
-    save_file(half, output / "parser.safetensors")
+    save_file(stored(weights, recipe.network.bits), output / "parser.safetensors")
     description = {
         "name": recipe.name,
         "language": recipe.language,
