@@ -8,7 +8,7 @@ from io import TextIOWrapper
 
 import typer
 
-from treeformer.cli import draw, parse, parser, prepare, score
+from treeformer.cli import draw, parse, parser, prepare, score, train
 
 app = typer.Typer(
     name="treeformer",
@@ -21,6 +21,7 @@ app.command("draw")(draw.command)
 app.command("parse")(parse.command)
 app.command("prepare")(prepare.command)
 app.command("score")(score.command)
+app.command("train")(train.command)
 app.add_typer(parser.app, name="parser")
 
 
