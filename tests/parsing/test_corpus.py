@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from treeformer.parsing import Parser
-from treeformer.parsing.corpus import CHUNK, parse_lines, write_lines
+from treeformer.parsing.corpus import CHARACTERS, CHUNK, Reading, chunks, parse_lines
 from treeformer.trees import Tree, read_tree_lines, right_branching
 
 
@@ -35,38 +35,69 @@ LINES = [f"word {number} . another" if number % 7 else "" for number in range(2 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_line_gives_its_trees_in_order(workers: int) -> None:
-    parsed = list(parse_lines(LINES, WordParser, workers=workers))
-    assert [[tree.words for tree in trees] for trees in parsed] == [
+    parsed = list(parse_lines(LINES, Reading(WordParser), workers=workers))
+    assert [[tree.words for tree in line.trees] for line in parsed] == [
         [("word", str(number)), ("another",)] if number % 7 else [] for number in range(len(LINES))
     ]
-    whole = list(parse_lines(LINES, WordParser, tokenized=True, one_per_line=True, workers=workers))
-    assert [[tree.words for tree in trees] for trees in whole] == [
+    reading = Reading(WordParser, tokenized=True, one_per_line=True)
+    whole = list(parse_lines(LINES, reading, workers=workers))
+    assert [[tree.words for tree in line.trees] for line in whole] == [
         [tuple(line.split())] if line else [] for line in LINES
     ]
 
 
 def test_a_line_is_one_sentence_only_if_one_says_so() -> None:
     def words(line: str, **how: bool) -> list[tuple[str, ...]]:
-        return [tree.words for tree in next(parse_lines([line], WordParser, **how))]
+        return [tree.words for tree in next(parse_lines([line], Reading(WordParser, **how))).trees]
 
     assert words("It rains. Go!", one_per_line=True) == [("It", "rains", ".", "Go", "!")]
     assert words("It rains . Go ! ”", tokenized=True) == [("It", "rains", "."), ("Go", "!", "”")]
     assert words("It rains. Go !", tokenized=True, one_per_line=True) == [("It", "rains.", "Go", "!")]
 
 
-def test_what_was_done_is_kept_and_a_torn_line_done_again(tmp_path: Path) -> None:
-    output, asked = tmp_path / "trees", []
-    (tmp_path / "trees.partial").write_text("(X (X first))\n\n(X (X thi")
+def test_given_tokens_hold_whatever_a_tree_can_hold() -> None:
+    line = "a\u00a0b \u2028 c\x0bd\t\x00 e\x85 (f)\rg"
+    (parsed,) = parse_lines([line], Reading(WordParser, tokenized=True))
+    words = ("a\u00a0b", "\u2028", "c\x0bd", "\x00", "e\x85", "(f)", "g")
+    assert [tree.words for tree in parsed.trees] == [words]
 
-    def parsed(done: int) -> Iterator[list[Tree]]:
-        asked.append(done)
-        yield [right_branching(["third"])]
 
-    assert write_lines(parsed, output) == 2
-    assert asked == [2]
-    words = [[tree.words for tree in trees] for trees in read_tree_lines(output)]
-    assert words == [[("first",)], [], [("third",)]]
-    assert not (tmp_path / "trees.partial").exists()
+def test_long_lines_make_small_chunks() -> None:
+    long = "x" * CHARACTERS
+    assert [len(chunk) for chunk in chunks(["a", long, long, *"b" * CHUNK, "c"])] == [2, 1, CHUNK, 1]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_more_is_read_than_keeps_the_workers_busy(workers: int) -> None:
+    read = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal read
+        for read in range(1, 20 * CHUNK):  # noqa: B007
+            yield "a word"
+
+    for done, _ in enumerate(parse_lines(lines(), Reading(WordParser), workers=workers)):
+        assert read - done <= (2 * workers + 1) * CHUNK
+
+
+class SuddenDeath(WordParser):
+    """A parser that takes its whole process with it."""
+
+    def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
+        os._exit(1)
+
+
+class NoProgram(WordParser):
+    """A parser that cannot start."""
+
+    def __init__(self) -> None:
+        raise FileNotFoundError("no program")
+
+
+@pytest.mark.parametrize(("parser", "message"), [(SuddenDeath, "a worker ended"), (NoProgram, "no program")])
+def test_what_happens_to_a_worker_is_told(parser: type[Parser], message: str) -> None:
+    with pytest.raises(OSError, match=message):
+        list(parse_lines(LINES, Reading(parser), workers=2))
 
 
 def test_a_killed_run_goes_on_without_a_lost_or_repeated_line(tmp_path: Path) -> None:

@@ -2,84 +2,110 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from treeformer.parsing import Parser, load_parser
-from treeformer.parsing.command import CommandParser
-from treeformer.parsing.corpus import parse_lines, write_lines
-from treeformer.trees import Tree
-from treeformer.trees.files import TextSource, numbered_lines
+from treeformer.cli import parse_options as option
+from treeformer.cli.parse_options import Device, Engine
+from treeformer.cli.parser_choice import choose_parser
+from treeformer.cli.progress import Tally, shown, told
+from treeformer.parsing.corpus import Reading, parse_lines
+from treeformer.parsing.failures import Parsed
+from treeformer.parsing.output import fingerprint, write_lines
+from treeformer.parsing.ray_engine import parse_lines_with_ray
+from treeformer.trees import TreeFormatError
+from treeformer.trees.files import numbered_lines
 
 
 def command(
-    file: Annotated[
-        Path | None, typer.Argument(help="Text, a line at a time; default: standard input.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Trees, a line for each line; an interrupted run goes on where it stopped."),
-    ] = None,
-    language: Annotated[
-        str, typer.Option(help="Language of the text: en; with corenlp also de and fr.")
-    ] = "en",
-    parser: Annotated[
-        str, typer.Option(help="embedded, corenlp, or a folder that `treeformer parser train` wrote.")
-    ] = "embedded",
-    parser_command: Annotated[
-        str | None, typer.Option(help="A program that reads tokens, a sentence a line, and writes brackets.")
-    ] = None,
-    tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="Tokens are given, with white space between them.")
-    ] = False,
-    one_per_line: Annotated[
-        bool, typer.Option("--one-per-line", help="Each line is one sentence and gives one tree.")
-    ] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that parse at the same time.")] = 1,
+    file: option.File = None,
+    output: option.Output = None,
+    language: option.Language = "en",
+    parser: option.ParserName = "embedded",
+    parser_command: option.ParserCommand = None,
+    tokenized: option.Tokenized = False,
+    one_per_line: option.OnePerLine = False,
+    workers: option.Workers = 1,
+    engine: option.EngineName = Engine.LOCAL,
+    timeout: option.Timeout = None,
+    device: option.DeviceName = None,
+    model: option.ModelName = None,
+    caseless: option.Caseless = False,
+    memory: option.Memory = None,
+    threads: option.Threads = None,
+    port: option.Port = None,
+    address: option.Address = None,
 ) -> None:
     """Parse text: each line gives the trees of its sentences on one line, an empty line an empty one.
 
+    A sentence that the parser fails on gets a flat tree and, with --output, a line in OUTPUT.report.
+
     treeformer parse < sentences.txt > trees.txt
     """
-    names = {"embedded": language, "corenlp": f"corenlp:{language}"}
-    make_parser: Callable[[], Parser] = partial(load_parser, names.get(parser, parser))
-    if parser_command is not None:
-        make_parser = partial(CommandParser, parser_command, language)
-    source: TextSource = sys.stdin if file is None else file
-
-    def parsed(done: int) -> Iterator[list[Tree]]:
-        lines = (line.rstrip("\n") for _, line in numbered_lines(source))
-        rest = itertools.islice(lines, done, None)
-        parsed = parse_lines(
-            rest, make_parser, tokenized=tokenized, one_per_line=one_per_line, workers=workers
-        )
-        return _reported(parsed)
-
+    if engine is Engine.RAY and device is Device.CUDA:
+        raise ValueError("--device cuda does not go with --engine ray: workers there are given no GPU")
+    options = {
+        "timeout": timeout,
+        "device": device and device.value,
+        "model": model and model.value,
+        "caseless": caseless or None,
+        "memory": memory,
+        "threads": threads,
+        "port": port,
+        "address": address,
+    }
+    name, make_parser = choose_parser(parser, parser_command, language, options)
+    parsed = _parsed(file, Reading(make_parser, tokenized, one_per_line), engine, workers)
     if output is None:
-        for trees in parsed(0):
-            print(*trees)
-    else:
-        done = write_lines(parsed, output)
+        _print(parsed(0))
+        return
+    origin: dict[str, object] = {"parser": name, "tokenized": tokenized, "one_per_line": one_per_line}
+    if file is not None and file.is_file():
+        origin["input"] = fingerprint(file)
+    failures = write_lines(parsed, output, origin)
+    if failures:
+        _tell(f"sentences that were not parsed and have flat trees: {failures}, see {output}.report")
+
+
+def _parsed(
+    file: Path | None, reading: Reading, engine: Engine, workers: int
+) -> Callable[[int], Iterator[Parsed]]:
+    """The parsed lines after so many, with progress told on the way."""
+    parse = parse_lines_with_ray if engine is Engine.RAY else parse_lines
+
+    def parsed(done: int) -> Iterator[Parsed]:
         if done:
-            print(f"{done} lines were there from an earlier run", file=sys.stderr)
+            _tell(f"{done} lines are there from an earlier run")
+        lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
+        tally = Tally(done, _count(file))
+        follow = shown if sys.stderr.isatty() and not sys.stdout.isatty() else told
+        yield from follow(parse(islice(lines, done, None), reading, workers=workers), tally)
+        _tell(f"{tally.lines} lines, {tally.sentences} sentences, {tally.speed()}")
+
+    return parsed
 
 
-def _reported(parsed: Iterable[list[Tree]]) -> Iterator[list[Tree]]:
-    """The same lines, with their number and speed told on standard error from time to time and at the end."""
-    start = told = time.monotonic()
-    sentences = lines = 0
-    for trees in parsed:
-        yield trees
-        lines, sentences = lines + 1, sentences + len(trees)
-        if time.monotonic() - told > 10:
-            told = time.monotonic()
-            print(f"{lines} lines, {sentences / (told - start):.0f} sentences/s", file=sys.stderr)
-    seconds = max(time.monotonic() - start, 1e-9)
-    print(f"{lines} lines, {sentences} sentences, {sentences / seconds:.0f} sentences/s", file=sys.stderr)
+def _print(parsed: Iterator[Parsed]) -> None:
+    failures = 0
+    for line in parsed:
+        print(*line.trees)
+        failures += len(line.failures)
+    sys.stdout.flush()
+    if failures:
+        _tell(f"sentences that were not parsed and have flat trees: {failures}; --output FILE keeps a report")
+
+
+def _count(file: Path | None) -> int | None:
+    """The number of lines in a file; ``None`` for a stream, and where reading them will give an error."""
+    if file is None or not file.is_file():
+        return None
+    try:
+        return sum(1 for _ in numbered_lines(file))
+    except (TreeFormatError, OSError):
+        return None
+
+
+def _tell(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from treeformer.parsing import installation
 from treeformer.parsing.corenlp_server import ManagedServer, RefusedError, Server
-from treeformer.parsing.parser import Parser
+from treeformer.parsing.parser import FlatTreeWarning, Parser, flat_tree
 from treeformer.trees import Tree
 from treeformer.trees.tree import checked_strings
 
@@ -99,11 +99,11 @@ class CoreNlpParser(Parser):
         answers = [answer for part in parts for answer in part]
         parsed = []
         for number, (text, answer) in enumerate(zip(texts, answers, strict=True)):
+            place = f"texts[{number}]"
             if isinstance(answer, str):
-                parsed.append(self._piecewise(text, f"texts[{number}]: {answer}"))
+                parsed.append(self._piecewise(text, answer, place, number))
             else:
-                places = (f"texts[{number}], sentence {count}" for count in range(1, len(answer) + 1))
-                parsed.append([_tree(*pair) for pair in zip(answer, places, strict=True)])
+                parsed.append([_tree(sentence, place, number) for sentence in answer])
         return parsed
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
@@ -111,18 +111,22 @@ class CoreNlpParser(Parser):
         given = [checked_strings(f"sentences[{number}]", words) for number, words in enumerate(sentences)]
         if () in given:
             raise ValueError(f"sentences[{given.index(())}]: expected at least one token, got none")
-        sent = [" ".join(map(_sendable, words)) for words in given]
-        with ThreadPoolExecutor(self._threads) as pool:
-            parts = list(pool.map(self._line_by_line, list(_batches(sent))))
-        answers = [answer for part in parts for answer in part]
         return [
-            _tree_over(words, line.split(" "), answer, f"sentences[{number}]")
-            for number, (words, line, answer) in enumerate(zip(given, sent, answers, strict=True))
+            _tree_over(*found, f"sentences[{number}]", number)
+            for number, found in enumerate(self._answers(given))
         ]
 
     def close(self) -> None:
         """Stop the server, if it is ours."""
         self._server.close()
+
+    def _answers(self, given: Sequence[Sequence[str]]) -> list[tuple[Sequence[str], list[str], Answer]]:
+        """Each sentence of given tokens, its tokens as they were sent, and what CoreNLP said."""
+        sent = [" ".join(map(_sendable, words)) for words in given]
+        with ThreadPoolExecutor(self._threads) as pool:
+            parts = list(pool.map(self._line_by_line, list(_batches(sent))))
+        answers = [answer for part in parts for answer in part]
+        return list(zip(given, [line.split(" ") for line in sent], answers, strict=True))
 
     def _sentences(self, text: str, properties: Properties) -> Answer:
         """The sentences of a text, or why CoreNLP did not give them."""
@@ -157,13 +161,15 @@ class CoreNlpParser(Parser):
             return [[sentence] for sentence in answer]
         return [self._sentences(line, self._for_tokens) for line in lines]
 
-    def _piecewise(self, text: str, problem: str) -> list[Tree]:
+    def _piecewise(self, text: str, problem: str, place: str, number: int) -> list[Tree]:
         """Trees of a text that CoreNLP failed on as a whole: split first, then sentence by sentence."""
         without_parser = self._for_texts["annotators"].removesuffix(",pos,parse")
         answer = self._sentences(text, {**self._for_texts, "annotators": without_parser})
         sentences = [text.split()] if isinstance(answer, str) else [_words(sentence) for sentence in answer]
-        warnings.warn(f"{problem}; its {len(sentences)} sentences are parsed one by one", stacklevel=3)
-        return self.parse_tokens(sentences)
+        warnings.warn(
+            f"{place}: {problem}; its {len(sentences)} sentences are parsed one by one", stacklevel=3
+        )
+        return [_tree_over(*found, place, number) for found in self._answers(sentences)]
 
 
 def by_line(sentences: list[Sentence], lines: Sequence[str]) -> list[list[Sentence]]:
@@ -192,33 +198,23 @@ def is_doubtful(sentences: list[Sentence]) -> bool:
     return not words or "." in words[-1]
 
 
-def flat_tree(words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
-    """All words right under the root, for a sentence that could not be parsed.
-
-    >>> print(flat_tree(["so", "it", "is"]))
-    (ROOT (XX so) (XX it) (XX is))
-    """
-    return Tree(words, tags or ["XX"] * len(words), ["ROOT"], [(0, len(words))])
-
-
-def _tree_over(given: Sequence[str], sent: list[str], answer: Answer, place: str) -> Tree:
+def _tree_over(given: Sequence[str], sent: list[str], answer: Answer, place: str, number: int) -> Tree:
     """The tree over the given tokens, which were sent in a form that no tokeniser splits."""
     problem = answer if isinstance(answer, str) else "CoreNLP changed the tokens"
     if isinstance(answer, list) and [[token["word"] for token in one["tokens"]] for one in answer] == [sent]:
-        return _tree(answer[0], place, given)
-    warnings.warn(f"{place}: {problem}; its tree is flat", stacklevel=3)
+        return _tree(answer[0], place, number, given)
+    warnings.warn(FlatTreeWarning(place, number, given, problem), stacklevel=3)
     return flat_tree(given)
 
 
-def _tree(sentence: Sentence, place: str, words: Sequence[str] | None = None) -> Tree:
+def _tree(sentence: Sentence, place: str, number: int, words: Sequence[str] | None = None) -> Tree:
     """The tree of a sentence over its words. Leaves in the brackets are ambiguous, so only nodes are read."""
     words = words or _words(sentence)
     parse = sentence.get("parse", "")
     if not parse.startswith("(ROOT"):
-        warnings.warn(
-            f"{place}: CoreNLP gave no tree (too long, or too high); its tree is flat", stacklevel=4
-        )
-        return flat_tree(words, [token.get("pos", "XX") for token in sentence["tokens"]])
+        problem = "CoreNLP gave no tree (too long, or too high)"
+        warnings.warn(FlatTreeWarning(place, number, words, problem), stacklevel=4)
+        return flat_tree(words, [token.get("pos", "X") for token in sentence["tokens"]])
     nodes = Tree.from_brackets(_PRETERMINAL.sub(r"(\1 _)", parse), unary="keep", strip=False)
     return Tree(words, nodes.tags, nodes.labels, nodes.spans)
 

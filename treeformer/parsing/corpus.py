@@ -1,95 +1,95 @@
-"""Whole files through a parser: line by line, in constant memory, and on again after an interruption."""
+"""Whole files through a parser: line by line and in constant memory, in this process or in many."""
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
+import re
+import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
+from treeformer.parsing.failures import Parsed, joined, parse_each_sentence, parse_each_text
 from treeformer.parsing.parser import Parser
 from treeformer.parsing.tokenizer import tokenize
-from treeformer.trees import Tree
 
-CHUNK = 256  #: lines that are parsed together
+CHUNK = 256  #: lines that are parsed together, at most ...
+CHARACTERS = 100_000  #: ... and of about this many characters
 FINAL = frozenset({".", "!", "?", "...", "…"})
 CLOSING = frozenset({"''", '"', "'", "”", "’", "»", ")", "]", "-RRB-"})
+_TOKEN = re.compile(r"[^ \t\r\n]+")  # what separates words in a file of trees separates tokens
 
 
-def parse_lines(
-    lines: Iterable[str],
-    make_parser: Callable[[], Parser],
-    *,
-    tokenized: bool = False,
-    one_per_line: bool = False,
-    workers: int = 1,
-) -> Iterator[list[Tree]]:
-    """For each line the trees of its sentences, ``[]`` for a line without words.
+@dataclass(frozen=True)
+class Reading:
+    """How lines become trees.
 
     Args:
-        lines: texts, or tokens with white space between them.
-        make_parser: makes the parser, in each worker anew.
-        tokenized: tokens are given, with white space between them, and are the leaves of the trees.
+        make_parser: makes the parser, in each process anew.
+        tokenized: tokens are given, with spaces or tabs between them, and are the leaves of the trees.
         one_per_line: a line is one sentence, whatever its punctuation says.
-        workers: number of processes; with 1 it is this one.
     """
+
+    make_parser: Callable[[], Parser]
+    tokenized: bool = False
+    one_per_line: bool = False
+
+    def parse(self, parser: Parser, lines: Sequence[str]) -> list[Parsed]:
+        """For each line its trees, none for a line without words; where the parser fails they are flat."""
+        if not self.tokenized and not self.one_per_line:
+            return parse_each_text(parser, lines)
+        sentences = [self._sentences(line, parser.language) for line in lines]
+        parsed = iter(parse_each_sentence(parser, list(chain(*sentences))))
+        return [joined(next(parsed) for _ in parts) for parts in sentences]
+
+    def _sentences(self, line: str, language: str) -> list[list[str]]:
+        if not self.tokenized:
+            sentences = [list(chain(*tokenize(line, language)))]
+        elif self.one_per_line:
+            sentences = [_TOKEN.findall(line)]
+        else:
+            sentences = split_tokens(_TOKEN.findall(line))
+        return [sentence for sentence in sentences if sentence]
+
+
+class Worker:
+    """A parser that is made when the first lines come and parses all that follow."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._parser: Parser | None = None
+
+    def __call__(self, lines: Sequence[str]) -> list[Parsed]:
+        if self._parser is None:
+            self._parser = self._reading.make_parser()
+        return self._reading.parse(self._parser, lines)
+
+
+def parse_lines(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> Iterator[Parsed]:
+    """For each line its trees, in order; with more than one of the ``workers`` in processes of their own."""
     if workers == 1:
-        with make_parser() as parser:
-            for chunk in _chunks(lines):
-                yield from _parse(parser, chunk, tokenized, one_per_line)
+        with reading.make_parser() as parser:
+            for chunk in chunks(lines):
+                yield from reading.parse(parser, chunk)
         return
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, spawn, _start_worker, (make_parser,)) as pool:
-        waiting = []
-        for chunk in _chunks(lines):  # no more under way than keeps all workers busy
-            waiting.append(pool.submit(_work, chunk, tokenized, one_per_line))
+    pool = ProcessPoolExecutor(workers, spawn, _start_worker, (reading,))
+    try:
+        waiting: deque[Future[list[Parsed]]] = deque()
+        for chunk in chunks(lines):  # no more under way than keeps all workers busy
+            waiting.append(pool.submit(_work, chunk))
             if len(waiting) > 2 * workers:
-                yield from waiting.pop(0).result()
-        for result in waiting:
-            yield from result.result()
-
-
-def write_lines(parsed: Callable[[int], Iterable[list[Tree]]], output: Path) -> int:
-    """Write a line of trees for each line of input to ``output``; how many lines an earlier run had left.
-
-    Until all is done the lines stand in ``output.partial``. What is there when a run begins is kept, a torn
-    last line dropped, and ``parsed(done)`` asked for the rest.
-    """
-    partial = output.with_name(output.name + ".partial")
-    done = _whole_lines(partial)
-    with open(partial, "a", encoding="utf-8", newline="\n") as stream:
-        for trees in parsed(done):
-            stream.write(" ".join(map(str, trees)) + "\n")
-    os.replace(partial, output)
-    return done
-
-
-def _whole_lines(path: Path) -> int:
-    """The number of whole lines in a file; what follows the last of them is cut off."""
-    if not path.exists():
-        return 0
-    lines = end = 0
-    with open(path, "rb+") as stream:
-        for line in stream:
-            if line.endswith(b"\n"):
-                lines, end = lines + 1, end + len(line)
-        stream.truncate(end)
-    return lines
-
-
-def _parse(parser: Parser, lines: list[str], tokenized: bool, one_per_line: bool) -> list[list[Tree]]:
-    if not tokenized and not one_per_line:
-        return parser.parse_texts(lines)
-    if tokenized:
-        sentences = [[line.split()] if one_per_line else split_tokens(line.split()) for line in lines]
-    else:
-        sentences = [[list(chain(*tokenize(line, parser.language)))] for line in lines]
-    sentences = [[sentence for sentence in parts if sentence] for parts in sentences]
-    trees = iter(parser.parse_tokens(chain(*sentences)))
-    return [[next(trees) for _ in parts] for parts in sentences]
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+    except BrokenProcessPool:
+        raise ChildProcessError("a worker ended before its work did: killed, or out of memory") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def split_tokens(tokens: Sequence[str]) -> list[list[str]]:
@@ -109,20 +109,29 @@ def split_tokens(tokens: Sequence[str]) -> list[list[str]]:
     return sentences
 
 
-def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    source = iter(lines)
-    while chunk := list(itertools.islice(source, CHUNK)):
+def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The lines in runs of `CHUNK`, or fewer where they are long."""
+    chunk: list[str] = []
+    characters = 0
+    for line in lines:
+        chunk.append(line)
+        characters += len(line)
+        if len(chunk) == CHUNK or characters >= CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
         yield chunk
 
 
-_worker_parser: Parser
+_worker: Worker
 
 
-def _start_worker(make_parser: Callable[[], Parser]) -> None:
-    global _worker_parser
+def _start_worker(reading: Reading) -> None:
+    global _worker
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded: workers share the cores
-    _worker_parser = make_parser()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started us handles it
+    _worker = Worker(reading)
 
 
-def _work(lines: list[str], tokenized: bool, one_per_line: bool) -> list[list[Tree]]:
-    return _parse(_worker_parser, lines, tokenized, one_per_line)
+def _work(lines: list[str]) -> list[Parsed]:
+    return _worker(lines)

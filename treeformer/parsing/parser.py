@@ -11,6 +11,23 @@ from treeformer.parsing.tokenizer import tokenize
 from treeformer.trees import Tree, join
 
 
+class FlatTreeWarning(UserWarning):
+    """A sentence was given a flat tree, because the parser failed on it.
+
+    Args:
+        place: the text or sentence, as in ``sentences[3]``.
+        number: its place in what the parser was asked for, from 0.
+        words: of the sentence.
+        reason: what went wrong.
+    """
+
+    def __init__(self, place: str, number: int, words: Sequence[str], reason: str) -> None:
+        super().__init__(f"{place}: {reason}; its tree is flat")
+        self.number = number
+        self.words = tuple(words)
+        self.reason = reason
+
+
 class Parser(ABC):
     """Text or tokens to trees. Trees keep unary chains and have a root labelled ``ROOT``.
 
@@ -56,3 +73,13 @@ class Parser(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def flat_tree(words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
+    """All words in one constituent, for a sentence that could not be parsed.
+
+    >>> print(flat_tree(["so", "it", "is"]))
+    (ROOT (FRAG (X so) (X it) (X is)))
+    """
+    whole = (0, len(words))
+    return Tree(words, tags or ["X"] * len(words), ["FRAG", "ROOT"], [whole, whole])

@@ -1,0 +1,104 @@
+"""Lines of trees on disk: kept after an interruption, and gone on with only by the same run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from treeformer.parsing.failures import Failure, Parsed
+from treeformer.parsing.output import fingerprint, write_lines
+from treeformer.parsing.parser import flat_tree
+from treeformer.trees import read_tree_lines, right_branching
+
+ORIGIN = {"parser": "en", "tokenized": False}
+TEXTS = ["first", "", "third", "fourth"]
+BAD = {"first", "third"}
+
+
+def parsed(done: int) -> Iterator[Parsed]:
+    for text in TEXTS[done:]:
+        if text in BAD:
+            yield Parsed([flat_tree([text])], [Failure(text, "it was bad")])
+        else:
+            yield Parsed([right_branching([text])] if text else [], [])
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> dict[str, str]:
+    """What a run that nothing interrupts leaves."""
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    assert write_lines(parsed, folder / "trees", ORIGIN) == 2
+    return files(folder)
+
+
+def test_trees_and_a_report_of_those_that_are_flat(whole: dict[str, str], tmp_path: Path) -> None:
+    words = [[tree.words for tree in trees] for trees in read_tree_lines(tmp_path / "whole" / "trees")]
+    assert words == [[(text,)] if text else [] for text in TEXTS]
+    assert [json.loads(line) for line in whole["trees.report"].splitlines()] == [
+        {"line": 1, "sentence": "first", "reason": "it was bad"},
+        {"line": 3, "sentence": "third", "reason": "it was bad"},
+    ]
+    assert whole.keys() == {"trees", "trees.report"}
+
+
+@pytest.mark.parametrize("line", range(len(TEXTS) + 1))
+@pytest.mark.parametrize("torn", ["", "(ROOT (FRAG (X th"])
+def test_an_interruption_changes_nothing(line: int, torn: str, whole: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    asked = []
+
+    def interrupted(done: int) -> Iterator[Parsed]:
+        yield from list(parsed(done))[:line]
+        raise OSError("the lights went out")
+
+    def rest(done: int) -> Iterator[Parsed]:
+        asked.append(done)
+        return parsed(done)
+
+    with pytest.raises(OSError, match="lights"):
+        write_lines(interrupted, folder / "trees", ORIGIN)
+    assert "trees" not in files(folder)
+    with open(folder / "trees.partial", "a") as stream:
+        stream.write(torn)
+    with open(folder / "trees.report.partial", "a") as stream:  # written, but its line of trees was not
+        stream.write(json.dumps({"line": line + 1, "sentence": "?", "reason": "?"}) + "\n" + torn)
+    write_lines(rest, folder / "trees", ORIGIN)
+    assert asked == [line]
+    assert files(folder) == whole
+
+
+def test_another_run_does_not_go_on_with_it(tmp_path: Path) -> None:
+    def interrupted(done: int) -> Iterator[Parsed]:
+        yield from list(parsed(done))[:2]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_lines(interrupted, tmp_path / "trees", ORIGIN)
+    before = files(tmp_path)
+    with pytest.raises(ValueError, match=r"trees\.partial: begun with parser = 'en', now it is 'de'; delete"):
+        write_lines(parsed, tmp_path / "trees", {**ORIGIN, "parser": "de"})
+    assert files(tmp_path) == before
+
+
+def test_a_run_without_failures_leaves_no_report(tmp_path: Path) -> None:
+    (tmp_path / "trees.report").write_text("of an earlier run\n")
+    assert write_lines(lambda done: [Parsed([], [])], tmp_path / "trees", ORIGIN) == 0
+    assert files(tmp_path) == {"trees": "\n"}
+
+
+def test_a_file_is_known_by_its_size_and_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    marks = set()
+    for content in ("one\n", "two\n", "one\none\n"):
+        path.write_text(content)
+        marks.add(fingerprint(path))
+    assert len(marks) == 3

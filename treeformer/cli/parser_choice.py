@@ -1,0 +1,54 @@
+"""Which parser a command line asks for, with the options that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from treeformer.parsing import Parser, load_parser
+from treeformer.parsing.command import CommandParser
+
+_OPTIONS = {
+    "embedded": {"device"},
+    "corenlp": {"model", "caseless", "memory", "threads", "port", "address", "timeout"},
+    "command": {"timeout"},
+}
+_TREES_DEPEND_ON = ("model", "caseless")
+
+
+def choose_parser(
+    parser: str, command: str | None, language: str, options: Mapping[str, Any]
+) -> tuple[str, Callable[[], Parser]]:
+    """What to call the parser, with all that its trees depend on, and what makes it.
+
+    Args:
+        parser: ``embedded``, ``corenlp`` or a folder.
+        command: a program instead.
+        language: of the text.
+        options: of the parser by name, ``None`` where none was given.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if command is not None:
+        if parser != "embedded":
+            raise ValueError(f"--parser {parser} and --parser-command: expected one of them")
+        _check(given, "command", "--parser-command")
+        return f"{language}, command {command}", partial(CommandParser, command, language, **given)
+    if parser == "corenlp":
+        _check(given, "corenlp", "--parser corenlp")
+        name = f"corenlp:{language}"
+    else:
+        _check(given, "embedded", f"--parser {parser}")
+        name = language if parser == "embedded" else parser
+    details = [f"{key} {given[key]}" for key in _TREES_DEPEND_ON if key in given]
+    return ", ".join([name, *details]), partial(load_parser, name, **given)
+
+
+def _check(given: Mapping[str, object], kind: str, chosen: str) -> None:
+    """Refuse options that the chosen kind of parser has not."""
+    for name in given:
+        if name not in _OPTIONS[kind]:
+            kinds = [other for other in _OPTIONS if name in _OPTIONS[other]]
+            raise ValueError(f"--{name} does not go with {chosen}: it is an option of {', '.join(kinds)}")
+    if "address" in given and (wrong := given.keys() & {"memory", "port"}):
+        raise ValueError(f"--{min(wrong)} does not go with --address: that server already runs")
