@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.configuration import read_recipe
+from treeformer.configuration import Recipe, read_recipe
 from treeformer.training.parser import ParserRecipe
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -71,3 +71,18 @@ def test_near_keys_are_found_in_lists(tmp_path: Path) -> None:
     path.write_text("{name: x, language: en, trees: [{file: a, license: b}]}")
     with pytest.raises(ValueError, match=r"license: no such key, did you mean licence\?"):
         read_recipe(path, ParserRecipe)
+
+
+def test_an_override_changes_one_place_even_where_an_alias_stands_for_two(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text("a: {sizes: &sizes {width: 1}}\nb: {sizes: *sizes}")
+
+    class Sizes(Recipe):
+        sizes: dict[str, int]
+
+    class Both(Recipe):
+        a: Sizes
+        b: Sizes
+
+    both = read_recipe(path, Both, ["b.sizes.width=2"])
+    assert (both.a.sizes["width"], both.b.sizes["width"]) == (1, 2)

@@ -30,6 +30,7 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("import treeformer.nn", {"transformers"}),
         ("from treeformer import load_parser", {"torch", "transformers"}),
         ("from treeformer import load_parser; load_parser('en')", {"transformers"}),
+        ("from treeformer import TreeProcessor", {"transformers", "sacremoses"}),
         ("import treeformer.cli.main", {"torch", "transformers"}),
     ],
 )

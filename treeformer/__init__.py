@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what a type checker reads; _MODULES is what runs, and a test compares the two
+    from treeformer.data.processor import TreeProcessor as TreeProcessor
     from treeformer.models.transformer import TransformerConfig as TransformerConfig
     from treeformer.models.transformer import (
         TransformerForConditionalGeneration as TransformerForConditionalGeneration,
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "Tree": "treeformer.trees",
     "TreeBatch": "treeformer.ops",
+    "TreeProcessor": "treeformer.data.processor",
     "load_parser": "treeformer.parsing",
     "TreeTransformerConfig": "treeformer.models.tree_transformer",
     "TreeTransformerForSequenceClassification": "treeformer.models.tree_transformer",

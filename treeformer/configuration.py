@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -48,7 +49,8 @@ def _set(content: Any, override: str) -> None:
     for part in parts:
         if not isinstance(content, dict):
             break
-        content = content.setdefault(part, {})
+        content[part] = copy(content.get(part, {}))  # what YAML's aliases share is changed in one place only
+        content = content[part]
     if not isinstance(content, dict):
         raise ValueError(f"--set {override}: {key.rpartition('.')[0] or 'the recipe'} has no keys")
     try:

@@ -174,13 +174,16 @@ class _Preparation:
         task = self.recipe.task
         return [*task.splits, *([DEV] if task.held_out and DEV not in task.splits else [])]
 
-    def _samples(self, split: str, dropped: Counter[str]) -> Iterator[Sample]:
+    def _samples(self, split: str, dropped: Counter[str], classes: tuple[str, ...] = ()) -> Iterator[Sample]:
         """The samples of a split; what is bad is counted if the recipe says so, else an error."""
         task = self.recipe.task
         every = task.held_out if DEV not in task.splits else None
         source = TRAIN if split not in task.splits else split
         good = 0
         for sample in task.samples(task.splits[source], self.files[source], self.recipe.unary):
+            if classes and isinstance(sample, Sample) and sample.label not in classes:
+                story = f"expected one of the classes of train, {', '.join(classes)}, found {sample.label!r}"
+                sample = Bad(sample.place, "unknown class", story)
             if isinstance(sample, Bad):
                 if not self.recipe.drop:
                     raise ValueError(f"{sample.place}: {sample.story}; drop: true leaves such lines out")
@@ -226,7 +229,7 @@ class _Preparation:
         dropped: Counter[str] = Counter()
         sizes = []
         unknown = 0
-        for sample in self._samples(split, dropped):
+        for sample in self._samples(split, dropped, processor.settings.classes):
             example = self._example(sample, processor)
             targets = 0 if example.target_ids is None else len(example.target_ids)
             size = (len(example.input_ids), len(example.node_ids), targets)
@@ -260,12 +263,7 @@ class _Preparation:
         """The numbers of a sample."""
         example = processor.encode(sample.sentences, sample.targets)
         if sample.label is not None:
-            classes = processor.settings.classes
-            if sample.label not in classes:
-                raise ValueError(
-                    f"label: expected one of those in train, {', '.join(classes)}, got {sample.label}"
-                )
-            example = example._replace(label=classes.index(sample.label))
+            example = example._replace(label=processor.settings.classes.index(sample.label))
         if sample.target_tokens is not None:
             pieces = [number for token in sample.target_tokens for number in processor.vocabulary.ids(token)]
             example = example._replace(target_ids=integers(pieces))

@@ -24,6 +24,7 @@ class Sample(NamedTuple):
     target_text: str | None = None
     target_tokens: tuple[str, ...] | None = None
     group: int = 0
+    place: str = ""  #: where it stands, if its label might be one that train has not
 
 
 class Bad(NamedTuple):

@@ -41,8 +41,8 @@ def one_line(text: str) -> str:
 def tokenize(text: str, tokens: Tokens, language: str) -> tuple[str, ...]:
     """The tokens of a text: by Moses, cased and unescaped; or as given, unescaped.
 
-    >>> tokenize("Das war's (fast).", "moses", "de")
-    ('Das', "war's", '(', 'fast', ')', '.')
+    >>> tokenize("Das war (fast) alles.", "moses", "de")
+    ('Das', 'war', '(', 'fast', ')', 'alles', '.')
     """
     if tokens == "given":
         return tuple(unescape(token) for token in _SPACE.split(text) if token)

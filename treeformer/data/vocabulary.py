@@ -19,7 +19,7 @@ SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 IGNORED = -100  #: what stands where there is nothing to predict
 MULTIPLE = 8  #: vocabularies have a multiple of this many rows, which matrix units like
 TOKENIZER = "tokenizer.json"
-_END_OF_WORD = "</w>"
+_END_OF_WORD = "▁"
 
 
 class Vocabulary(ABC):
@@ -84,7 +84,11 @@ class WordVocabulary(Vocabulary):
 
 
 class SubwordVocabulary(Vocabulary):
-    """Byte-pair encoding: the last piece of a word ends in ``</w>``; characters never seen are ``<unk>``."""
+    """Byte-pair encoding: the last piece of a word ends in ``▁``; characters never seen are ``<unk>``.
+
+    The mark is a character like any other, so that learning gives the same tokens each time, and a character
+    that was only seen inside words may end one. In words ``▁`` itself is unknown.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
@@ -94,24 +98,20 @@ class SubwordVocabulary(Vocabulary):
     @classmethod
     def learn(cls, counts: Mapping[str, int], size: int) -> SubwordVocabulary:
         """``size`` tokens, the special ones included, or fewer where the words give no more."""
-        tokenizer = Tokenizer(BPE(unk_token=SPECIAL_TOKENS[UNKNOWN], end_of_word_suffix=_END_OF_WORD))
+        tokenizer = Tokenizer(BPE(unk_token=SPECIAL_TOKENS[UNKNOWN]))
         tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
         trainer = BpeTrainer(
-            vocab_size=size,
-            min_frequency=2,
-            special_tokens=list(SPECIAL_TOKENS),
-            end_of_word_suffix=_END_OF_WORD,
-            show_progress=False,
+            vocab_size=size, min_frequency=2, special_tokens=list(SPECIAL_TOKENS), show_progress=False
         )
         tokenizer.train_from_iterator(_repeated(counts), trainer)
-        tokenizer.decoder = decoders.BPEDecoder(_END_OF_WORD)
+        tokenizer.decoder = decoders.Replace(_END_OF_WORD, " ")
         return cls(_with_special_tokens(tokenizer))
 
     def ids(self, word: str) -> tuple[int, ...]:
         found = self._ids.get(word)
         if found is None:
-            numbers = (token.id for token in self.tokenizer.model.tokenize(word))
-            found = tuple(UNKNOWN if number < UNKNOWN else number for number in numbers) or (UNKNOWN,)
+            tokens = self.tokenizer.model.tokenize(_marked(word))
+            found = tuple(UNKNOWN if token.id < UNKNOWN else token.id for token in tokens)
             self._ids[word] = found
         return found
 
@@ -119,12 +119,10 @@ class SubwordVocabulary(Vocabulary):
         words = []
         word = ""
         for number in ids:
-            piece = self._pieces.get(number, "")
-            if piece.endswith(_END_OF_WORD):
-                words.append(word + piece.removesuffix(_END_OF_WORD))
+            word += self._pieces.get(number, "")
+            if word.endswith(_END_OF_WORD):
+                words.append(word.removesuffix(_END_OF_WORD))
                 word = ""
-            else:
-                word += piece
         return [*words, word] if word else words
 
 
@@ -147,16 +145,16 @@ def _with_special_tokens(tokenizer: Tokenizer) -> Tokenizer:
     return tokenizer
 
 
-def _repeated(counts: Mapping[str, int], longest: int = 1000) -> Iterator[str]:
-    """Lines that hold each word as often as it was counted, and each character once at the end of a word.
+def _marked(word: str) -> str:
+    """The word with its end marked."""
+    return word.replace(_END_OF_WORD, "\ufffd") + _END_OF_WORD
 
-    So a word that ends in a character that was only seen inside words before is not unknown.
-    """
-    for character in sorted({character for word in counts for character in word}):
-        yield 2 * character
+
+def _repeated(counts: Mapping[str, int], longest: int = 1000) -> Iterator[str]:
+    """Lines that hold each word, its end marked, as often as it was counted."""
     for word in sorted(counts):
         whole, rest = divmod(counts[word], longest)
         if whole:
-            yield from [" ".join([word] * longest)] * whole
+            yield from [" ".join([_marked(word)] * longest)] * whole
         if rest:
-            yield " ".join([word] * rest)
+            yield " ".join([_marked(word)] * rest)

@@ -63,7 +63,7 @@ class LabelledTask(Task):
                 yield Bad(where, "no label", self._missing(self.label, row))
                 continue
             trees = rest[0] if rest else self._own_trees(row, where, unary)
-            yield trees if isinstance(trees, Bad) else Sample(trees, label=str(label))
+            yield trees if isinstance(trees, Bad) else Sample(trees, label=str(label), place=where)
 
     def _own_trees(self, row: Row, where: str, unary: Unary) -> list[Tree] | Bad:
         """The trees in the brackets of a row."""
