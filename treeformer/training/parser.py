@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from treeformer.configuration import Recipe
+from treeformer.parsing.contractions import contract
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.storage import stored
-from treeformer.training.contractions import contract
 from treeformer.training.parser_corpus import (
     IGNORED,
     Batch,

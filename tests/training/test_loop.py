@@ -1,0 +1,298 @@
+"""Training as a whole: what a run leaves, when it stops, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from tests.training.corpora import experiment, metrics, sentiment, sentiment_files, translation
+from treeformer import TreeTransformerForSequenceClassification
+from treeformer.configuration import read_recipe
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.data.preparation import prepare
+from treeformer.data.processor import TreeProcessor
+from treeformer.models.systems import load
+from treeformer.training import checkpoints
+from treeformer.training.dev import dev_set
+from treeformer.training.loop import train
+from treeformer.training.processes import Processes
+from treeformer.training.progress import Progress
+from treeformer.training.recipe import ExperimentRecipe
+
+
+class Told(Progress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
+    return sentiment(tmp_path_factory.mktemp("sentiment"))
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
+    return translation(tmp_path_factory.mktemp("translation") / "files")
+
+
+def run(corpus: PreparedCorpus, output: Path, *changes: str, seed: int = 1) -> list[str]:
+    """Train on the CPU; what was said."""
+    told = Told()
+    train(experiment(corpus, *changes), corpus, output, seed=seed, device="cpu", progress=told)
+    return told.lines
+
+
+def best_weights_are_loaded(corpus: PreparedCorpus, folder: Path) -> None:
+    facts = json.loads((folder / "run.json").read_text())
+    expected = checkpoints.load(folder / "state" / str(facts["best_step"])).tensors["model"]
+    _, model = load(folder)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, expected[name])
+
+
+def test_a_run_leaves_all_that_is_needed_to_use_and_to_repeat_it(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    run(corpus, folder, "training.learning_rate=0.02", seed=3)
+    assert {path.name for path in folder.iterdir()} == {
+        *("config.json", "model.safetensors", "tokenizer.json", "processor.json"),
+        *("recipe.yaml", "run.json", "metrics.jsonl", "state"),
+    }
+    facts = json.loads((folder / "run.json").read_text())
+    assert facts["seed"] == 3
+    assert facts["finished"]
+    assert facts["updates"] == 12
+    assert facts["versions"]["torch"] == torch.__version__
+    assert facts["parameters"] > 1000
+    assert facts["peak_memory"] > 0
+    best_weights_are_loaded(corpus, folder)
+    model = TreeTransformerForSequenceClassification.from_pretrained(folder)
+    assert model.config.id2label[4] == "very positive"
+    logits = model(**TreeProcessor.from_pretrained(folder)(corpus.processor.trees(["the film"]))).logits
+    assert logits.shape == (1, 5)
+    again = read_recipe(folder / "recipe.yaml", ExperimentRecipe)
+    assert again.training.learning_rate == 0.02
+    assert again.resolved() == again
+    lines = metrics(folder)
+    assert [line["step"] for line in lines if "loss" in line] == [2, 4, 6, 8, 10, 12]
+    assert [line["step"] for line in lines if "dev_accuracy" in line] == [4, 8, 12]
+    best = max(line["dev_accuracy"] for line in lines if "dev_accuracy" in line)
+    assert facts["best"] == best
+
+
+def test_it_learns(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run", "training.updates=100", "training.evaluate_every=50")
+    losses = [line["loss"] for line in metrics(tmp_path / "run") if "loss" in line]
+    assert losses[-1] < losses[0] / 2
+
+
+@pytest.mark.parametrize("system", ["tree-transformer", "transformer"])
+def test_translators_learn_too_and_know_how_to_decode(
+    parallel: PreparedCorpus, tmp_path: Path, system: str
+) -> None:
+    run(parallel, tmp_path / "run", f"model={system}", "training.accumulation=2", "training.r_drop=1")
+    dev = [line["dev_loss"] for line in metrics(tmp_path / "run") if "dev_loss" in line]
+    assert dev[-1] < dev[0]
+    _, model = load(tmp_path / "run")
+    assert model.generation_config.num_beams == 3
+    assert model.generation_config.length_penalty == 0.7
+    best_weights_are_loaded(parallel, tmp_path / "run")
+
+
+def test_a_plain_model_can_learn_from_every_phrase(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    said = [
+        run(corpus, tmp_path / str(phrases), "model=transformer", f"systems.transformer.phrases={phrases}")
+        for phrases in ("true", "false")
+    ]
+    counts = len(corpus["train"].phrases()), len(corpus["train"])
+    assert counts[0] > counts[1]
+    for lines, count in zip(said, counts, strict=True):
+        assert f"{count:,} examples" in lines[0]
+    resolved = yaml.safe_load((tmp_path / "true" / "recipe.yaml").read_text())
+    assert resolved["training"]["learning_rate"] == 0.02  # what the recipe says about this system
+    assert list(resolved["systems"]) == ["transformer"]
+
+
+def test_runs_repeat_to_the_bit_and_seeds_differ(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    for name, seed, changes in (("a", 1, []), ("b", 1, ["training.workers=2"]), ("c", 2, [])):
+        run(corpus, tmp_path / name, *changes, seed=seed)
+    assert metrics(tmp_path / "a") == metrics(tmp_path / "b")
+    assert metrics(tmp_path / "a") != metrics(tmp_path / "c")
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in "abc"]
+    assert weights[0] == weights[1] != weights[2]
+
+
+def test_accumulation_gives_the_losses_of_one_part(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    still = "systems.tree-transformer.sizes.dropout=0"
+    for parts in (1, 2, 3):
+        run(corpus, tmp_path / str(parts), still, f"training.accumulation={parts}", "training.clip=0.5")
+    one, *others = (metrics(tmp_path / str(parts)) for parts in (1, 2, 3))
+    for other in others:
+        for expected, found in zip(one, other, strict=True):
+            assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_it_stops_early_when_dev_does_not_gain(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    changes = ["training.learning_rate=1e-12", "training.updates=100", "training.patience=2"]
+    lines = run(corpus, tmp_path / "run", *changes)
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert facts["updates"] == 12  # looks at 4, which is the best, 8 and 12
+    assert facts["best_step"] == 4
+    assert "12 updates" in lines[-1]
+
+
+def test_the_best_is_by_loss_if_one_says_so(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run", "training.metric=loss", "training.updates=40")
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    dev = {line["step"]: line["dev_loss"] for line in metrics(tmp_path / "run") if "dev_loss" in line}
+    assert facts["best"] == min(dev.values()) == dev[facts["best_step"]]
+
+
+def test_the_last_checkpoints_are_averaged_if_that_is_better_on_dev(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    changes = ["training.metric=loss", "training.average=3", "training.updates=30"]
+    run(corpus, tmp_path / "run", *changes, "training.save_every=5")
+    folder = tmp_path / "run"
+    facts = json.loads((folder / "run.json").read_text())
+    there = checkpoints.steps(folder / "state")
+    assert {20, 25, 30} <= set(there)
+    mean = checkpoints.average(
+        [checkpoints.load(folder / "state" / str(step)).tensors["model"] for step in (20, 25, 30)]
+    )
+    (line,) = [line for line in metrics(folder) if "averaged" in line]
+    single = min(entry["dev_loss"] for entry in metrics(folder) if "dev_loss" in entry and entry is not line)
+    _, model = load(folder)
+    if line["dev_loss"] < single:
+        assert facts["averaged"] == 3
+        assert all(torch.equal(tensor, mean[name]) for name, tensor in model.state_dict().items())
+    else:
+        assert facts["averaged"] == 0
+        best_weights_are_loaded(corpus, folder)
+    recipe = experiment(corpus, *changes).resolved()
+    found = dev_set(recipe, corpus, Processes("cpu"))
+    assert found is not None
+    assert found.scores(model)["loss"] == pytest.approx(facts["best"])
+
+
+def test_sst_2_is_scored_by_halves_of_the_five_classes(tmp_path: Path) -> None:
+    sentiment(tmp_path)
+    recipe = read_recipe(tmp_path / "recipe.yaml", ExperimentRecipe, ["data.task.classes=2"])
+    corpus = prepare(recipe.data, tmp_path / "files", tmp_path / "halves", tell=lambda text: None)
+    train(recipe, corpus, tmp_path / "run", device="cpu", progress=Progress())
+    _, model = load(tmp_path / "run")
+    assert model.config.num_labels == 5
+    split, right = corpus["dev"], 0
+    for index in range(len(split)):
+        example = split[index]
+        probabilities = (
+            model(
+                input_ids=torch.tensor(example.input_ids).long()[None],
+                node_ids=torch.tensor(example.node_ids).long()[None],
+                node_mask=torch.ones(1, len(example.node_ids)),
+                node_spans=torch.tensor(example.node_spans).long()[None],
+            )
+            .logits[0]
+            .softmax(-1)
+        )
+        assert example.label is not None
+        assert example.label != 2
+        positive = probabilities[3] + probabilities[4] > probabilities[0] + probabilities[1]
+        right += bool(positive) == (example.label > 2)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["best"] == right / len(split)
+
+
+def test_without_dev_the_last_weights_stay(tmp_path: Path) -> None:
+    sentiment(tmp_path)
+    recipe = yaml.safe_load((tmp_path / "recipe.yaml").read_text())
+    del recipe["data"]["task"]["splits"]["dev"]
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    data = read_recipe(tmp_path / "recipe.yaml", ExperimentRecipe).data
+    corpus = prepare(data, tmp_path / "files", tmp_path / "prepared", tell=lambda text: None)
+    run(corpus, tmp_path / "run")
+    last = checkpoints.load(tmp_path / "run" / "state" / "12").tensors["model"]
+    _, model = load(tmp_path / "run")
+    assert all(torch.equal(tensor, last[name]) for name, tensor in model.state_dict().items())
+    with pytest.raises(ValueError, match=r"training\.patience: this corpus has no split dev"):
+        run(corpus, tmp_path / "other", "training.patience=3")
+
+
+def test_a_loss_that_is_no_number_ends_the_run_and_is_not_saved(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    changes = ["training.learning_rate=1e30", "training.warm_up=0", "training.schedule=constant"]
+    with pytest.raises(ValueError, match=r"run: the loss .* no finite number .*lower learning rate"):
+        run(corpus, tmp_path / "run", *changes)
+    assert checkpoints.steps(tmp_path / "run" / "state") == []
+
+
+def test_metrics_can_be_seen_in_tensorboard(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    run(corpus, tmp_path / "run", "training.tensorboard=true")
+    assert list((tmp_path / "run" / "tensorboard").glob("events*"))
+
+
+class TestRefusals:
+    """What is wrong is said before anything is written."""
+
+    def test_another_recipe_seed_or_corpus_for_a_run(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
+        folder = tmp_path / "run"
+        run(corpus, folder, "training.updates=4")
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        with pytest.raises(ValueError, match=r"another recipe \(training\.updates was 4, now 12\)"):
+            run(corpus, folder)
+        with pytest.raises(ValueError, match=r"another recipe \(model was 'tree-transformer', now"):
+            run(corpus, folder, "training.updates=4", "model=transformer")
+        with pytest.raises(ValueError, match=r"another seed \(1, now 2\)"):
+            run(corpus, folder, "training.updates=4", seed=2)
+        sentiment_files(tmp_path / "files", {"train": 50, "dev": 10})
+        other = prepare(
+            experiment(corpus).data, tmp_path / "files", tmp_path / "other", tell=lambda text: None
+        )
+        told = Told()
+        with pytest.raises(ValueError, match="another prepared corpus"):
+            train(experiment(corpus, "training.updates=4"), other, folder, device="cpu", progress=told)
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        assert "is finished, after 4 updates" in run(corpus, folder, "training.updates=4")[0]
+
+    def test_a_corpus_that_was_prepared_for_another_recipe(
+        self, corpus: PreparedCorpus, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ValueError, match=r"another recipe \(data\.vocabulary\.min_count was 1, now 2\)"):
+            run(corpus, tmp_path / "run", "data.vocabulary.min_count=2")
+        assert not (tmp_path / "run").exists()
+
+    def test_a_folder_of_something_else(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
+        (tmp_path / "thesis.tex").write_text("")
+        with pytest.raises(ValueError, match="there is something else"):
+            run(corpus, tmp_path)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ("model=tree", "model: expected one of the systems transformer, tree-transformer, got 'tree'"),
+            ("training.update=3", r"training\.update: no such key, did you mean updates\?"),
+            ("training.updates=0", r"training\.updates: input should be greater than or equal to 1"),
+            ("systems.transformer.training.updates=0", r"systems\.transformer\.training\.updates: input"),
+            ("systems.transformer.training.clp=1", r"clp: no such key, did you mean clip\?"),
+            ("systems.transformer.sizes.d_modle=1", r"d_modle: no such key, did you mean d_model\?"),
+            ("systems.lstm={}", "expected one of tree-transformer, transformer, got 'lstm'"),
+        ],
+    )
+    def test_a_recipe_that_is_wrong(self, corpus: PreparedCorpus, change: str, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            experiment(corpus, change).resolved()
+
+    def test_a_device_that_is_not_there(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="device: expected cpu or cuda, got 'tpu'"):
+            train(experiment(corpus), corpus, tmp_path / "run", device="tpu")

@@ -1,0 +1,183 @@
+"""A run that was stopped, in whatever way, ends as if it had not been."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.training.corpora import experiment, metrics, sentiment
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.training import checkpoints
+from treeformer.training.loop import train
+from treeformer.training.progress import Progress
+
+MANY_SAVES = [
+    "training.updates=60",
+    "training.save_every=1",
+    "training.evaluate_every=7",
+    "training.log_every=3",
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
+    return sentiment(tmp_path_factory.mktemp("sentiment"))
+
+
+class StopAt(Progress):
+    """Interrupts the program after some lines of metrics, as Ctrl-C does."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def show(self, step: int, updates: int, text: str) -> None:
+        if step == self.step:
+            signal.raise_signal(signal.SIGINT)
+
+
+def go(corpus: PreparedCorpus, folder: Path, *changes: str, progress: Progress | None = None) -> None:
+    train(experiment(corpus, *changes), corpus, folder, device="cpu", progress=progress or Progress())
+
+
+def same(one: Path, other: Path) -> None:
+    """Two runs have the same metrics and the same weights, to the bit."""
+    assert metrics(one) == metrics(other)
+    assert (one / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()
+    facts = [json.loads((run / "run.json").read_text()) for run in (one, other)]
+    for name in ("updates", "best", "best_step", "averaged", "finished"):
+        assert facts[0][name] == facts[1][name]
+
+
+@pytest.mark.parametrize("step", [2, 6, 10])
+def test_an_interrupted_run_saves_and_goes_on(corpus: PreparedCorpus, tmp_path: Path, step: int) -> None:
+    changes = ["training.average=2", "training.patience=9"]
+    told = StopAt(step)
+    with pytest.raises(KeyboardInterrupt):
+        go(corpus, tmp_path / "cut", *changes, progress=told)
+    assert checkpoints.steps(tmp_path / "cut" / "state")[-1] == step
+    assert f"stopped after update {step}" in told.lines[-1]
+    go(corpus, tmp_path / "cut", *changes)
+    go(corpus, tmp_path / "whole", *changes)
+    same(tmp_path / "cut", tmp_path / "whole")
+
+
+def test_after_kill_9_at_any_moment_it_ends_as_if_nothing_had_been(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    go(corpus, tmp_path / "whole", *MANY_SAVES)
+    command = [sys.executable, "-m", "tests.training.killed", corpus.folder, tmp_path / "killed", "1"]
+    run = subprocess.run([*command, *MANY_SAVES], capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    kills, in_saves = map(int, run.stdout.split())
+    assert kills >= 3
+    assert in_saves >= 1
+    same(tmp_path / "whole", tmp_path / "killed")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors", "manifest.json"])
+def test_a_truncated_checkpoint_costs_the_updates_since_the_one_before(
+    corpus: PreparedCorpus, tmp_path: Path, file: str
+) -> None:
+    go(corpus, tmp_path / "whole", "training.keep=2")
+    with pytest.raises(KeyboardInterrupt):
+        go(corpus, tmp_path / "cut", "training.keep=2", progress=StopAt(10))
+    path = tmp_path / "cut" / "state" / "10" / file
+    path.write_bytes(path.read_bytes()[:-5])
+    told = StopAt(-1)
+    go(corpus, tmp_path / "cut", "training.keep=2", progress=told)
+    assert str(tmp_path / "cut" / "state" / "10") in told.lines[0]
+    assert "goes on after update 8" in told.lines[1]
+    same(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_line_of_metrics_that_was_torn_or_is_too_new_is_cut_off(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    go(corpus, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        go(corpus, tmp_path / "cut", progress=StopAt(6))
+    with open(tmp_path / "cut" / "metrics.jsonl", "a") as stream:
+        stream.write('{"step": 8, "loss": 1.0}\n{"step": 10, "lo')
+    go(corpus, tmp_path / "cut")
+    same(tmp_path / "whole", tmp_path / "cut")
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def command(corpus: PreparedCorpus, folder: Path, *changes: str) -> list[str | Path]:
+    """What a user would type after ``python`` or ``torchrun``."""
+    options = [part for change in changes for part in ("--set", change)]
+    recipe = corpus.folder.parent / "recipe.yaml"
+    return ["-m", "treeformer", "train", recipe, "--data", corpus.folder, "--output", folder, *options]
+
+
+def test_ctrl_c_on_the_command_line_saves_and_the_same_command_goes_on(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    changes = ["training.updates=400", "training.evaluate_every=200", "training.log_every=50"]
+    whole = [sys.executable, *command(corpus, tmp_path / "cut", *changes)]
+    process = subprocess.Popen(whole, env=environment(), stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "cut" / "metrics.jsonl").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped after update" in errors
+    assert "Traceback" not in errors
+    again = subprocess.run(whole, env=environment(), capture_output=True, text=True, check=False, timeout=250)
+    assert again.returncode == 0, again.stderr
+    assert "goes on after update" in again.stderr
+    assert "400 updates" in again.stderr
+    go(corpus, tmp_path / "whole", *changes)
+    same(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_two_processes_give_the_losses_of_one(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    changes = ["systems.tree-transformer.sizes.dropout=0", "training.clip=0.5", "training.accumulation=2"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    run = subprocess.run(
+        [*torchrun, *command(corpus, tmp_path / "two", *changes)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
+    )
+    assert run.returncode == 0, run.stderr
+    go(corpus, tmp_path / "one", changes[0], changes[1])
+    assert json.loads((tmp_path / "two" / "run.json").read_text())["processes"] == 2
+    for expected, found in zip(metrics(tmp_path / "one"), metrics(tmp_path / "two"), strict=True):
+        assert found == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--data", "nowhere"], "treeformer: nowhere: not a prepared corpus"),
+        (["--set", "training.update=3"], "training.update: no such key, did you mean updates?"),
+        (["--device", "tpu"], "treeformer: device: expected cpu or cuda, got 'tpu'"),
+    ],
+)
+def test_bad_input_gives_one_line(
+    corpus: PreparedCorpus, tmp_path: Path, change: list[str], message: str
+) -> None:
+    whole = [sys.executable, *command(corpus, tmp_path / "run"), *change]
+    run = subprocess.run(whole, env=environment(), capture_output=True, text=True, check=False, timeout=250)
+    assert run.returncode == 1
+    assert message in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+    assert not (tmp_path / "run").exists()
