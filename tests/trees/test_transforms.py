@@ -305,3 +305,8 @@ def test_merged_words_stand_under_the_lowest_node_over_both(tree: Tree, data: st
 def test_words_that_cannot_be_merged_are_refused(merged: dict[int, str]) -> None:
     with pytest.raises(ValueError, match="merged"):
         merge_words(Tree.from_brackets("(NP (DT the) (NN cat))"), merged)
+
+
+def test_binarise_cuts_nodes_of_some_labels_the_other_way() -> None:
+    tree = Tree.from_brackets("(S (A a) (VP (B b) (C c) (D d)) (E e))")
+    assert str(binarise(tree, left={"VP"})) == "(S (A a) (@S (VP (@VP (B b) (C c)) (D d)) (E e)))"

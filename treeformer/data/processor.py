@@ -40,6 +40,9 @@ from treeformer.trees.tree import Unary
 
 UNKNOWN_LABEL = "<unk>"
 PROCESSOR = "processor.json"
+HEAD_FIRST = frozenset(
+    {"VP", "ADJP", "ADVP", "SQ", "UCP"}
+)  #: phrases that SST's trees cut at their right end
 
 
 class ProcessorSettings(Recipe):
@@ -155,9 +158,9 @@ class TreeProcessor:
         for number, parsed in enumerate(reading.parse(self.parser, lines), start=1):
             if not parsed.trees:
                 raise ValueError(f"inputs: expected words in every text, got none in text {number}")
-            made = (
-                [binarise(collapse(tree)) for tree in parsed.trees] if self.settings.binary else parsed.trees
-            )
+            made = parsed.trees
+            if self.settings.binary:
+                made = [binarise(collapse(tree), left=HEAD_FIRST) for tree in made]
             found.append(made[0] if len(made) == 1 else join(made))
         return found
 

@@ -3,7 +3,7 @@
 The order in which a corpus is prepared: strip, split words, collapse, join.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate, chain
 from typing import Literal
 
@@ -66,7 +66,7 @@ def split_words(tree: Tree, pieces: Iterable[Iterable[str]]) -> Tree:
 
 
 def merge_words(tree: Tree, merged: Mapping[int, str]) -> Tree:
-    """The tree in which the leaves ``k`` and ``k + 1`` are the one word ``merged[k]``, with the tag of the first.
+    """The tree in which leaves ``k`` and ``k + 1`` are one word, ``merged[k]``, with the tag of the first.
 
     The word stands right under the lowest node over both: nodes that held but one of the two lose it, and go
     if they held nothing else.
@@ -120,10 +120,11 @@ def collapse(tree: Tree) -> Tree:
     return _with_nodes(tree, kept if document < 0 else [*kept, document])
 
 
-def binarise(tree: Tree, factor: Literal["right", "left"] = "right") -> Tree:
+def binarise(tree: Tree, factor: Literal["right", "left"] = "right", *, left: Collection[str] = ()) -> Tree:
     """The tree with at most two children a node: the rest of the children of ``X`` go under new nodes ``@X``.
 
-    With ``factor="right"`` the rest is what follows the first child, with ``"left"`` what precedes the last.
+    With ``factor="right"`` the rest is what follows the first child, with ``"left"`` what precedes the last;
+    the latter also for nodes with a label in ``left``.
 
     >>> tree = Tree.from_brackets("(NP (DT the) (JJ old) (NN oak))")
     >>> str(binarise(tree)), str(binarise(tree, "left"))
@@ -136,7 +137,7 @@ def binarise(tree: Tree, factor: Literal["right", "left"] = "right") -> Tree:
         start, end = tree.spans[node]
         starts = _starts_of_parts((start, end), [tree.spans[child] for child in children])
         label = _BINARISED + tree.labels[node].removeprefix(_BINARISED)
-        if factor == "right":
+        if factor == "right" and label.removeprefix(_BINARISED) not in left:
             nodes += [(label, (inner, end)) for inner in starts[1:-1]]
         else:
             nodes += [(label, (start, inner)) for inner in starts[2:]]

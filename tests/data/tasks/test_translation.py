@@ -64,3 +64,14 @@ def test_chains_are_kept_on_request(tmp_path: Path) -> None:
     made = recipe(translation_task(), unary="keep")
     corpus = prepared(made, translation_files(tmp_path / "data"), tmp_path / "out")
     assert node_labels(corpus, 0) == ["NP", "VP", "S", "ROOT"]
+
+
+def test_french_words_that_a_parser_split_are_written_in_one_again(tmp_path: Path) -> None:
+    data = write(
+        tmp_path / "data",
+        train__en=["la fin du jour"],
+        train__de=["das Ende des Tages"],
+        train__trees="(ROOT (NP (DET la) (NOUN fin) (PP (ADP de) (NP (DET le) (NOUN jour)))))\n",
+    )
+    corpus = prepared(recipe(translation_task(language="fr")), data, tmp_path / "out")
+    assert words(corpus, 0) == ["la", "fin", "du", "jour"]

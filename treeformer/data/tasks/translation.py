@@ -11,6 +11,8 @@ from pydantic import Field, model_validator
 from treeformer.data.sample import Bad, Sample, place, text_lines, together, tree_lines
 from treeformer.data.tasks.task import Kind, Part, Task, ToParse
 from treeformer.data.tokens import Tokens, detokenize, tokenize, unescape
+from treeformer.parsing.contractions import contract
+from treeformer.trees import Tree
 from treeformer.trees.tree import Unary
 
 
@@ -70,4 +72,8 @@ class TranslationTask(Task):
             else:
                 given = self.target_tokens == "given"
                 raw = detokenize(tokens, self.target_language) if given else target.strip()
-                yield Sample(trees, target_text=raw, target_tokens=tokens)
+                yield Sample(self._as_written(trees), target_text=raw, target_tokens=tokens)
+
+    def _as_written(self, trees: list[Tree]) -> list[Tree]:
+        """The trees over the words of the text: CoreNLP's French ones have *de le* for *du*."""
+        return [contract(tree) for tree in trees] if self.language == "fr" else trees

@@ -1,0 +1,48 @@
+"""The recipes that ship: each is a whole experiment, and its header is how to run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treeformer.configuration import read_recipe
+from treeformer.training.recipe import ExperimentRecipe
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.startswith("parser-"))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_recipe_is_an_experiment_and_begins_with_its_commands(path: Path) -> None:
+    recipe = read_recipe(path, ExperimentRecipe)
+    assert {"tree-transformer", "transformer"} <= set(recipe.systems)
+    assert "train" in recipe.data.task.splits
+    name = path.stem
+    commands = path.read_text(encoding="utf-8").splitlines()[:3]
+    assert commands == [
+        f"# treeformer prepare recipes/{name}.yaml --data DATA --output prepared/{name}",
+        f"# treeformer train recipes/{name}.yaml --data prepared/{name} --output runs/{name} --seed 1",
+        f"# treeformer evaluate runs/{name} --split test",
+    ]
+
+
+def test_there_is_a_recipe_for_every_task_of_the_paper() -> None:
+    names = {path.stem for path in EXPERIMENTS}
+    assert names >= {"sst5", "sst2", "imdb", "agreement", "iwslt14-en-de", "iwslt14-de-en"}
+    assert names >= {"iwslt13-en-fr", "iwslt13-fr-en", "wmt14-en-de"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("data.task.clases=2", r"data\.task\.sst\.clases: no such key, did you mean classes\?"),
+        ("data.task.name=sts", "data.task: input tag 'sts'"),
+        ("data.vocabulary={kind: bpe, size: 1001}", "multiple of 8"),
+        ("data.task.splits={dev: {file: a}}", "expected a split train, got dev"),
+        ("data.task.splits={train: {file: a}, 'a/b': {file: b}}", "expected names of letters"),
+    ],
+)
+def test_what_is_wrong_in_the_data_is_named(change: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_recipe(RECIPES / "sst5.yaml", ExperimentRecipe, [change])
