@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MULTIPLE = 8  #: widths are multiples of this, which matrix units like
+MULTIPLE = 8  #: widths are multiples of this, which matrix units like ...
+SMALL = (2, 4)  #: ... or one of these
 
 Numbers = NDArray[np.int64]
 
@@ -46,6 +47,8 @@ def buckets_of(widths: Numbers, tokens: int, shapes: int) -> tuple[list[Shape], 
         shapes: how many shapes at most.
     """
     rounded = -(-widths // MULTIPLE) * MULTIPLE
+    for small in reversed(SMALL):
+        rounded[(widths > 0) & (widths <= small)] = small
     cells, cell_of, counts = np.unique(rounded, axis=0, return_inverse=True, return_counts=True)
     groups = [_group(cells, counts, np.arange(len(cells)))]
     while len(groups) < shapes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -27,6 +28,7 @@ from treeformer.parsing.output import write_lines
 
 Tell = Callable[[str], None]
 READY = "ready trees"  #: who made the trees, where no parser ran
+_TELL_EVERY = 10.0  # seconds
 _RARE_LABEL = 2  # labels of nodes that are seen less often train <unk>
 
 
@@ -118,12 +120,22 @@ def _parse(
         lines = iter(work.lines)
         for _ in range(done):
             next(lines, None)
-        return parse_lines(lines, reading, workers=workers)
+        return _told(parse_lines(lines, reading, workers=workers), split, done, tell)
 
     flat = write_lines(parsed, path, {"parser": name})
     if flat:
         tell(f"{split}: the parser failed on {flat} sentences, their trees are flat")
     return path
+
+
+def _told(parsed: Iterator[Any], split: str, done: int, tell: Tell) -> Iterator[Any]:
+    """The same lines, with their number told from time to time."""
+    last = time.monotonic()
+    for number, line in enumerate(parsed, start=done + 1):
+        yield line
+        if time.monotonic() - last > _TELL_EVERY:
+            last = time.monotonic()
+            tell(f"{split}: {number:,} lines parsed")
 
 
 def _move(unfinished: Path, output: Path) -> None:

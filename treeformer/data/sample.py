@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,26 +68,23 @@ def tree_lines(path: Path, unary: Unary) -> Iterator[list[Tree] | Bad]:
             yield trees
 
 
-def together(paths: Mapping[str, Path], columns: Mapping[str, Iterator[Any]]) -> Iterator[tuple[Any, ...]]:
-    """Line by line what several files hold; ``ValueError`` if one is longer than another."""
+def together(
+    paths: Mapping[str, Path], columns: Mapping[str, Iterator[Any]]
+) -> Iterator[tuple[Any, ...] | Bad]:
+    """Line by line what several files hold; where some have ended, that the others go on."""
     end = object()
-    number = 0
     iterators = list(columns.values())
-    while True:
-        number += 1
+    for number in count(1):
         row = tuple([next(iterator, end) for iterator in iterators])
-        ended = [value is end for value in row]
-        if all(ended):
+        ended = [name for name, value in zip(columns, row, strict=True) if value is end]
+        if len(ended) == len(row):
             return
-        if any(ended):
-            names = dict(zip(columns, ended, strict=True))
-            short = next(paths[name] for name, over in names.items() if over)
-            long = next(paths[name] for name, over in names.items() if not over)
-            raise ValueError(
-                f"{os.fspath(short)} ends after line {number - 1}, but {os.fspath(long)} goes on: "
-                "expected files of as many lines"
-            )
-        yield row
+        if ended:
+            longer = next(name for name in columns if name not in ended)
+            story = f"expected a line for each in {paths[ended[0]]}, which ends before"
+            yield Bad(place(paths[longer], number), "without a counterpart", story)
+        else:
+            yield row
 
 
 def place(path: Path, number: int) -> str:

@@ -50,7 +50,11 @@ class AgreementTask(Task):
     def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
         attractors = part.attractors if isinstance(part, AgreementPart) else 0
         sides = {"file": _prefixes(files["file"], attractors), "trees": tree_lines(files["trees"], unary)}
-        for number, (prefix, trees) in enumerate(together(files, sides), start=1):
+        for number, row in enumerate(together(files, sides), start=1):
+            if isinstance(row, Bad):
+                yield row
+                continue
+            prefix, trees = row
             if isinstance(prefix, Bad):
                 yield prefix
             elif isinstance(trees, Bad):

@@ -43,7 +43,11 @@ class ImdbTask(Task):
 
     def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
         sides = {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
-        for number, (line, trees) in enumerate(together(files, sides), start=1):
+        for number, row in enumerate(together(files, sides), start=1):
+            if isinstance(row, Bad):
+                yield row
+                continue
+            line, trees = row
             where = place(files["file"], number)
             try:
                 label = json.loads(line)["label"]

@@ -56,7 +56,11 @@ class LabelledTask(Task):
         sides: dict[str, Iterator[Any]] = {"file": _rows(files["file"])}
         if self.tree is None:
             sides["trees"] = tree_lines(files["trees"], unary)
-        for (number, row), *rest in together(files, sides):
+        for found in together(files, sides):
+            if isinstance(found, Bad):
+                yield found
+                continue
+            (number, row), *rest = found
             where = place(files["file"], number)
             label = row.get(self.label)
             if label is None or label == "":

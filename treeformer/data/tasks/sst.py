@@ -55,7 +55,11 @@ class SstTask(Task):
     def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
         """Binary trees have no chains, so ``unary`` changes nothing."""
         sides = {role: tree_lines(files[role], "collapse") for role in ("file", "trees")}
-        for number, (scored, parsed) in enumerate(together(files, sides), start=1):
+        for number, row in enumerate(together(files, sides), start=1):
+            if isinstance(row, Bad):
+                yield row
+                continue
+            scored, parsed = row
             where = place(files["file"], number)
             if isinstance(scored, Bad):
                 yield scored

@@ -59,7 +59,11 @@ class TranslationTask(Task):
             "target": text_lines(files["target"]),
             "trees": tree_lines(files["trees"], unary),
         }
-        for number, (source, target, trees) in enumerate(together(files, sides), start=1):
+        for number, row in enumerate(together(files, sides), start=1):
+            if isinstance(row, Bad):
+                yield row
+                continue
+            source, target, trees = row
             tokens = tokenize(target, self.target_tokens, self.target_language)
             if not source.strip():
                 yield Bad(place(files["file"], number), "empty source", "expected text, found an empty line")
