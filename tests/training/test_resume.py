@@ -164,20 +164,10 @@ def test_two_processes_give_the_losses_of_one(corpus: PreparedCorpus, tmp_path: 
         assert found == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (["--data", "nowhere"], "treeformer: nowhere: not a prepared corpus"),
-        (["--set", "training.update=3"], "training.update: no such key, did you mean updates?"),
-        (["--device", "tpu"], "treeformer: device: expected cpu or cuda, got 'tpu'"),
-    ],
-)
-def test_bad_input_gives_one_line(
-    corpus: PreparedCorpus, tmp_path: Path, change: list[str], message: str
-) -> None:
-    whole = [sys.executable, *command(corpus, tmp_path / "run"), *change]
+def test_bad_input_gives_one_line(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    whole = [sys.executable, *command(corpus, tmp_path / "run"), "--data", "nowhere"]
     run = subprocess.run(whole, env=environment(), capture_output=True, text=True, check=False, timeout=250)
     assert run.returncode == 1
-    assert message in run.stderr
+    assert run.stderr.startswith("treeformer: nowhere: not a prepared corpus")
     assert len(run.stderr.splitlines()) == 1
     assert not (tmp_path / "run").exists()

@@ -47,16 +47,16 @@ def save(state: Path, step: int, tensors: Mapping[str, Tensors], facts: Mapping[
         beside.mkdir()
         for name, group in tensors.items():
             whole = {key: tensor.detach().contiguous().cpu() for key, tensor in group.items()}
-            hashes[f"{name}.safetensors"] = _write(
+            hashes[f"{name}.safetensors"] = write_synced(
                 beside / f"{name}.safetensors", safetensors.torch.save(whole)
             )
-        hashes[_FACTS] = _write(beside / _FACTS, _json(facts))
-        _write(beside / _MANIFEST, _json(hashes))
-        _flush_folder(beside)
+        hashes[_FACTS] = write_synced(beside / _FACTS, _json(facts))
+        write_synced(beside / _MANIFEST, _json(hashes))
+        flush_folder(beside)
         if place.exists():
             shutil.rmtree(place)
         os.rename(beside, place)
-        _flush_folder(state)
+        flush_folder(state)
     except OSError as error:
         shutil.rmtree(beside, ignore_errors=True)
         there = steps(state)
@@ -139,38 +139,5 @@ def average(groups: Sequence[Tensors]) -> dict[str, Tensor]:
     }
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file that is whole or as it was before, whenever the machine stops."""
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        _write(beside, content)
-        os.replace(beside, path)
-        _flush_folder(path.parent)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise OSError(f"{path}: could not be written ({error.strerror}); it is as it was before") from error
-
-
 def _json(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=1).encode()
-
-
-def _write(path: Path, content: bytes) -> str:
-    """Write a file to the disk, not only to its cache; the hash of the content."""
-    with open(path, "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    return hashlib.sha256(content).hexdigest()
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make names in a folder last; where folders cannot be opened (Windows) the system sees to it."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

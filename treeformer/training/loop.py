@@ -7,27 +7,25 @@ import os
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from treeformer.data.batching import BatchPlan, loader
+from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.models.pretrained import PreTrained
-from treeformer.models.systems import build
 from treeformer.training import checkpoints
 from treeformer.training.dev import dev_set
+from treeformer.training.experiment import Parts, examples_of, model_of, updates_of
 from treeformer.training.interruption import Interruption
-from treeformer.training.meters import Meters, Parts
+from treeformer.training.meters import Meters
 from treeformer.training.metrics import metric_writer
 from treeformer.training.processes import Processes
 from treeformer.training.progress import Progress, progress_of
 from treeformer.training.recipe import ExperimentRecipe
 from treeformer.training.runs import Run, machine, peak_memory
-from treeformer.training.schedule import learning_rate
 from treeformer.training.state import Position, load_weights, pack, unpack
 from treeformer.training.updates import Totals, Updater
 
@@ -76,11 +74,11 @@ class _Training:
         self.told = told
         self.training = run.recipe.training
         torch.manual_seed(seed)
-        model = _model(run).train()
+        model = model_of(run.recipe, run.corpus).train()
         nn.Module.to(model, processes.device)
         torch.manual_seed(seed + 7919 * processes.rank)  # each process has a dropout of its own
         self.updater = Updater(model, self.training, processes=processes.count)
-        self.examples = run.corpus["train"].phrases() if run.recipe.own.phrases else run.corpus["train"]
+        self.examples = examples_of(run.recipe, run.corpus)
         self.plan = BatchPlan(self.examples.sizes, run.recipe.system.reads, self.training.tokens, seed)
         self.dev = dev_set(run.recipe, run.corpus, processes)
         self.metric = self.training.metric or ("accuracy" if run.corpus.manifest.classes else "loss")
@@ -132,24 +130,17 @@ class _Training:
         )
 
     def _updates(self) -> Generator[Parts, None, None]:
-        """The parts of each update that are this process's, from where training stands, without end."""
-        epoch, first = self.position.epoch, self.position.place
-        accumulation, device = self.training.accumulation, self.processes.device
-        own = range(self.processes.rank * accumulation, (self.processes.rank + 1) * accumulation)
-        while True:
-            parts = loader(
-                self.examples,
-                self.plan,
-                epoch,
-                first=first,
-                rank=list(own),
-                shards=self.processes.count * accumulation,
-                workers=self.training.workers,
-                pin_memory=device.type == "cuda",
-            )
-            while update := list(islice(parts, accumulation)):
-                yield update
-            epoch, first = epoch + 1, 0
+        """The updates that are left, and more."""
+        return updates_of(
+            self.examples,
+            self.plan,
+            self.training,
+            epoch=self.position.epoch,
+            place=self.position.place,
+            rank=self.processes.rank,
+            processes=self.processes.count,
+            pin_memory=self.processes.device.type == "cuda",
+        )
 
     def _update(self, parts: Parts) -> None:
         training, position = self.training, self.position
@@ -159,13 +150,7 @@ class _Training:
         position.place += 1
         if position.place == len(self.plan):
             position.epoch, position.place = position.epoch + 1, 0
-        rate = learning_rate(
-            position.step,
-            schedule=training.schedule,
-            peak=training.learning_rate,
-            warm_up=training.warm_up,
-            updates=training.updates,
-        )
+        rate = training.rate(position.step)
         self.updater.step(rate)
         if position.step % training.log_every == 0 or position.step == training.updates:
             self._log(rate)
@@ -286,19 +271,6 @@ class _Training:
             return None
         self.position.best = scores[self.metric]
         return mean
-
-
-def _model(run: Run) -> PreTrained:
-    """A model with fresh weights for the run's corpus."""
-    manifest, recipe = run.corpus.manifest, run.recipe
-    return build(
-        recipe.system,
-        manifest.kind,
-        recipe.own.sizes,
-        vocab_size=manifest.vocab_size,
-        node_vocab_size=manifest.node_vocab_size,
-        classes=manifest.classes,
-    )
 
 
 @contextmanager

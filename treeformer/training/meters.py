@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from treeformer.training.experiment import Parts
 from treeformer.training.processes import Processes
 from treeformer.training.updates import Totals
 
-Parts = Sequence[Mapping[str, Tensor]]
 _MASKS = ("attention_mask", "node_mask")
 
 

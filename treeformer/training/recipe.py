@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from treeformer.configuration import Recipe
 from treeformer.data.recipe import DataRecipe
 from treeformer.models.systems import System, check_size_names, system_named
-from treeformer.training.schedule import Schedule
+from treeformer.training.schedule import Schedule, learning_rate
 
 Metric = Literal["accuracy", "loss", "bleu"]
 
@@ -47,6 +47,16 @@ class TrainingRecipe(Recipe):
     def saves_every(self) -> int:
         """Updates between two checkpoints."""
         return self.save_every or self.evaluate_every
+
+    def rate(self, update: int) -> float:
+        """The learning rate of an update, counted from 1."""
+        return learning_rate(
+            update,
+            schedule=self.schedule,
+            peak=self.learning_rate,
+            warm_up=self.warm_up,
+            updates=self.updates,
+        )
 
 
 def _optional(field: FieldInfo) -> tuple[Any, None]:

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ import yaml
 from torch import Tensor
 from transformers import PreTrainedModel
 
-import treeformer
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
-from treeformer.training.checkpoints import write_file
+from treeformer.machine import machine as machine
+from treeformer.storage import write_file
 from treeformer.training.recipe import DecodingRecipe, ExperimentRecipe
 
 _FACTS = "run.json"
@@ -77,7 +76,7 @@ class Run:
     def begin(self, model: PreTrainedModel, **facts: Any) -> None:
         """Write all that is known before the first update: ``run.json`` first, the rest again if need be."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.tell(**facts)
+        self.tell(prepared=str(self.corpus.folder.resolve()), **facts)
         recipe = yaml.safe_dump(self.facts["recipe"], sort_keys=False, allow_unicode=True)
         write_file(self.folder / "recipe.yaml", recipe.encode())
         model.config.architectures = [type(model).__name__]
@@ -122,21 +121,6 @@ def generation_config(model: Any, decoding: DecodingRecipe) -> str:
     config.num_beams = decoding.beams
     config.length_penalty = decoding.length_penalty
     return config.to_json_string()
-
-
-def machine(device: torch.device) -> dict[str, Any]:
-    """Device and versions that a run depends on."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    versions = {package: metadata.version(package) for package in ("transformers", "accelerate")}
-    return {
-        "device": f"{device.type} ({name})",
-        "versions": {
-            "treeformer": treeformer.__version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            **versions,
-        },
-    }
 
 
 def peak_memory(device: torch.device) -> int:

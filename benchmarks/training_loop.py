@@ -1,0 +1,152 @@
+"""Training of a recipe with CUDA graphs and without: the same losses, and how fast each is.
+
+    python -m benchmarks.training_loop recipes/sst5.yaml --data prepared/sst5 [--set training.bf16=true …]
+
+First both run without dropout, and their losses are compared update by update; then both run as the recipe
+says, and are timed after the first updates, in which shapes are met for the first time and graphs recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import transformers
+
+from benchmarks.common import print_machine, synchronize
+from treeformer.configuration import read_recipe
+from treeformer.data.batching import BatchPlan
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.training.experiment import Parts, examples_of, model_of, updates_of
+from treeformer.training.graphs import GraphedBatches
+from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.updates import Updater
+
+
+class Speed(NamedTuple):
+    """What a timed stretch of training took."""
+
+    updates: int
+    seconds: float
+    waiting: float
+    tokens: int
+    peak: int
+    graphs: int
+
+
+class Training:
+    """What `treeformer.training.loop` repeats: batches and updates, no files."""
+
+    def __init__(self, recipe: ExperimentRecipe, corpus: PreparedCorpus, device: str) -> None:
+        recipe = recipe.resolved()
+        self.training = recipe.training
+        self.device = device
+        examples = examples_of(recipe, corpus)
+        self.plan = BatchPlan(examples.sizes, recipe.system.reads, self.training.tokens, seed=1)
+        self.batches = updates_of(examples, self.plan, self.training, pin_memory=device == "cuda")
+        torch.manual_seed(1)
+        self.updater = Updater(model_of(recipe, corpus).to(device).train(), self.training)
+        self.step = 0
+
+    def update(self, parts: Parts) -> None:
+        for part in parts:
+            self.updater.add(part)
+        self.step += 1
+        self.updater.step(self.training.rate(self.step))
+
+    def losses(self, updates: int) -> list[float]:
+        """The loss of each update."""
+        found = []
+        for parts in islice(self.batches, updates):
+            self.update(parts)
+            totals = self.updater.take_totals()
+            found.append(totals.loss / totals.targets)
+        return found
+
+    def timed(self, updates: int, warm_up: int) -> Speed:
+        """How fast it is after ``warm_up`` updates."""
+        for parts in islice(self.batches, warm_up):
+            self.update(parts)
+        synchronize(self.device)
+        if self.device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        waiting, tokens, start = 0.0, 0, time.perf_counter()
+        for _ in range(updates):
+            before = time.perf_counter()
+            parts = next(self.batches)
+            waiting += time.perf_counter() - before
+            masks = [part[name] for part in parts for name in ("attention_mask", "node_mask") if name in part]
+            tokens += sum(int(mask.sum()) for mask in masks)
+            self.update(parts)
+        synchronize(self.device)
+        add = self.updater._add
+        return Speed(
+            updates,
+            time.perf_counter() - start,
+            waiting,
+            tokens,
+            torch.cuda.max_memory_allocated() if self.device == "cuda" else 0,
+            len(add) if isinstance(add, GraphedBatches) else 0,
+        )
+
+
+def compare_losses(options: argparse.Namespace, corpus: PreparedCorpus) -> None:
+    """Print how far losses with graphs are from those without, dropout being off."""
+    losses = {}
+    for graphs in (False, True):
+        recipe = chosen(options, graphs, still=True)
+        losses[graphs] = Training(recipe, corpus, options.device).losses(options.compared)
+    apart = [abs(a - b) / abs(a) for a, b in zip(losses[False], losses[True], strict=True)]
+    equal = sum(a == b for a, b in zip(losses[False], losses[True], strict=True))
+    print(
+        f"losses of {len(apart)} updates without dropout, {losses[False][0]:.4f} … {losses[False][-1]:.4f}: "
+        f"graphs and eager differ by at most {max(apart):.1e} of the loss (median "
+        f"{statistics.median(apart):.1e}, equal to the bit in {equal})"
+    )
+    tolerance = 2e-2 if chosen(options, True, still=True).resolved().training.bf16 else 1e-3
+    if max(apart) > tolerance:
+        raise SystemExit(f"expected differences below {tolerance}")
+
+
+def chosen(options: argparse.Namespace, graphs: bool, *, still: bool) -> ExperimentRecipe:
+    """The recipe with graphs or without, and perhaps without dropout."""
+    model = read_recipe(options.recipe, ExperimentRecipe, options.set).model
+    changes = [*options.set, f"systems.{model}.training.graphs={str(graphs).lower()}"]
+    if still:
+        changes += [f"systems.{model}.sizes.{name}=0.0" for name in ("dropout", "attention_dropout")]
+    return read_recipe(options.recipe, ExperimentRecipe, changes)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--data", type=Path, required=True, help="what treeformer prepare wrote")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--compared", type=int, default=200, help="updates whose losses are compared")
+    parser.add_argument("--warm-up", type=int, default=400, help="updates before the clock starts")
+    parser.add_argument("--updates", type=int, default=1000, help="updates that are timed")
+    options = parser.parse_args()
+    print_machine(options.device)
+    print(f"transformers {transformers.__version__}")
+    corpus = PreparedCorpus.open(options.data)
+    compare_losses(options, corpus)
+    for graphs in (False, True) if options.device == "cuda" else (False,):
+        training = Training(chosen(options, graphs, still=False), corpus, options.device)
+        speed = training.timed(options.updates, options.warm_up)
+        print(
+            f"{'graphs' if graphs else 'eager':6}  {speed.updates / speed.seconds:8.1f} updates/s  "
+            f"{speed.seconds / speed.updates * 1e3:7.2f} ms/update  "
+            f"{speed.tokens / speed.seconds:10,.0f} tokens/s  "
+            f"waiting for data {speed.waiting / speed.seconds:6.1%}  peak {speed.peak / 2**20:,.0f} MiB  "
+            f"{speed.graphs} graphs of {len(training.plan.shapes)} shapes"
+        )
+
+
+if __name__ == "__main__":
+    main()

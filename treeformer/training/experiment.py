@@ -1,0 +1,74 @@
+"""What a recipe and a prepared corpus make together: a model, its examples and updates."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import islice
+
+from torch import Tensor
+
+from treeformer.data.batching import BatchPlan, loader
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.data.split import Examples
+from treeformer.models.pretrained import PreTrained
+from treeformer.models.systems import build
+from treeformer.training.recipe import ExperimentRecipe, TrainingRecipe
+
+Parts = list[dict[str, Tensor]]
+
+
+def model_of(recipe: ExperimentRecipe, corpus: PreparedCorpus) -> PreTrained:
+    """A model with fresh weights."""
+    manifest = corpus.manifest
+    return build(
+        recipe.system,
+        manifest.kind,
+        recipe.own.sizes,
+        vocab_size=manifest.vocab_size,
+        node_vocab_size=manifest.node_vocab_size,
+        classes=manifest.classes,
+    )
+
+
+def examples_of(recipe: ExperimentRecipe, corpus: PreparedCorpus) -> Examples:
+    """What the model learns from: sentences, or every phrase as a sequence of its own."""
+    split = corpus["train"]
+    return split.phrases() if recipe.own.phrases else split
+
+
+def updates_of(
+    examples: Examples,
+    plan: BatchPlan,
+    training: TrainingRecipe,
+    *,
+    epoch: int = 0,
+    place: int = 0,
+    rank: int = 0,
+    processes: int = 1,
+    pin_memory: bool = False,
+) -> Generator[Parts, None, None]:
+    """The parts of each update that are a process's own, without end.
+
+    Args:
+        examples: what the plan was made for.
+        plan: says what goes together.
+        training: says in how many parts a process works.
+        epoch, place: where to begin: so many updates of that epoch are done.
+        rank, processes: whose parts.
+        pin_memory: give tensors that a GPU can copy while it works.
+    """
+    parts = training.accumulation
+    while True:
+        batches = loader(
+            examples,
+            plan,
+            epoch,
+            first=place,
+            rank=list(range(rank * parts, (rank + 1) * parts)),
+            shards=processes * parts,
+            workers=training.workers,
+            pin_memory=pin_memory,
+        )
+        while update := list(islice(batches, parts)):
+            yield update
+        epoch, place = epoch + 1, 0
