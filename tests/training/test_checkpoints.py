@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from treeformer.storage import write_file
 from treeformer.training import checkpoints
 
 
@@ -105,17 +106,17 @@ def test_a_full_disk_leaves_the_previous_one_and_says_what_to_do(tmp_path: Path)
     assert names(tmp_path) == {"1"}
     assert checkpoints.load(tmp_path / "1").facts == {"step": 1}
     with disk_with_room_for(5), pytest.raises(OSError, match="as it was before"):
-        checkpoints.write_file(tmp_path / "run.json", b"x" * 10)
+        write_file(tmp_path / "run.json", b"x" * 10)
     assert names(tmp_path) == {"1"}
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     for content in (b"{}", json.dumps({"a": 1}).encode()):
-        checkpoints.write_file(path, content)
+        write_file(path, content)
         assert path.read_bytes() == content
     with disk_with_room_for(3), pytest.raises(OSError, match="could not be written"):
-        checkpoints.write_file(path, b"x" * 10)
+        write_file(path, b"x" * 10)
     assert path.read_bytes() == b'{"a": 1}'
     assert names(tmp_path) == {"run.json"}
 

@@ -19,6 +19,8 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from treeformer.storage import flush_folder, write_synced
+
 _MANIFEST, _FACTS = "manifest.json", "facts.json"
 Tensors = Mapping[str, Tensor]
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
+from treeformer.machine import machine
 from treeformer.models.pretrained import PreTrained
 from treeformer.training import checkpoints
 from treeformer.training.dev import dev_set
@@ -25,7 +26,7 @@ from treeformer.training.metrics import metric_writer
 from treeformer.training.processes import Processes
 from treeformer.training.progress import Progress, progress_of
 from treeformer.training.recipe import ExperimentRecipe
-from treeformer.training.runs import Run, machine, peak_memory
+from treeformer.training.runs import Run, peak_memory
 from treeformer.training.state import Position, load_weights, pack, unpack
 from treeformer.training.updates import Totals, Updater
 

@@ -17,7 +17,6 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
-from treeformer.machine import machine as machine
 from treeformer.storage import write_file
 from treeformer.training.recipe import DecodingRecipe, ExperimentRecipe
 
