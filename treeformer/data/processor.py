@@ -54,7 +54,7 @@ class ProcessorSettings(Recipe):
     trees: TreeKind
     unary: Unary
     documents: bool  #: one sentence gets a root DOC, too
-    binary: bool  #: parses of text are made binary, as the trees of training are
+    binary: bool  #: trees are made binary, as those of training are
     tokenized: bool  #: text is tokens already
     labels: tuple[str, ...]  #: of nodes; ``<unk>`` and ``DOC`` first
     classes: tuple[str, ...]  #: none for translation
@@ -145,24 +145,31 @@ class TreeProcessor:
         """The inputs, those that are text parsed; several sentences joined."""
         if isinstance(inputs, (str, Tree)):
             raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-        texts = [text for text in inputs if isinstance(text, str)]
-        parsed = iter(self._parse(texts) if texts else [])
-        return [next(parsed) if isinstance(item, str) else item for item in inputs]
+        parsed = iter(self.parse([text for text in inputs if isinstance(text, str)]))
+        found = []
+        for number, item in enumerate(inputs, start=1):
+            tree = next(parsed) if isinstance(item, str) else self._cut(sentences(item))
+            if tree is None:
+                raise ValueError(f"inputs: expected words in every text, got none in text {number}")
+            found.append(tree)
+        return found
 
-    def _parse(self, texts: Sequence[str]) -> list[Tree]:
+    def parse(self, texts: Sequence[str]) -> list[Tree | None]:
+        """For each text its tree, several sentences under one ``DOC``; None for a text without words."""
+        if not texts:
+            return []
         if self.settings.tokenized:
             texts = [unescape(text) for text in texts]
         lines = [one_line(text) for text in texts]
         reading = Reading(lambda: self.parser, tokenized=self.settings.tokenized)
-        found = []
-        for number, parsed in enumerate(reading.parse(self.parser, lines), start=1):
-            if not parsed.trees:
-                raise ValueError(f"inputs: expected words in every text, got none in text {number}")
-            made = parsed.trees
-            if self.settings.binary:
-                made = [binarise(collapse(tree), left=HEAD_FIRST) for tree in made]
-            found.append(made[0] if len(made) == 1 else join(made))
-        return found
+        parsed = reading.parse(self.parser, lines)
+        return [self._cut(line.trees) if line.trees else None for line in parsed]
+
+    def _cut(self, trees: Sequence[Tree]) -> Tree:
+        """One tree over the sentences, each made binary if those of training are."""
+        if self.settings.binary:
+            trees = [binarise(collapse(tree), left=HEAD_FIRST) for tree in trees]
+        return trees[0] if len(trees) == 1 else join(trees)
 
     def encode(self, parsed: Iterable[Tree], targets: Mapping[Span, int] | None = None) -> Example:
         """The example of one or more sentences; ``targets`` are classes by span of words.
