@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 
 from treeformer.parsing import Parser
 from treeformer.parsing.corpus import CHARACTERS, CHUNK, Reading, chunks, parse_lines
-from treeformer.trees import Tree, read_tree_lines, right_branching
+from treeformer.parsing.failures import Line
+from treeformer.trees import Tree, read_tree_lines, read_trees, right_branching
 
 
 class WordParser(Parser):
@@ -30,25 +32,30 @@ class WordParser(Parser):
         return [right_branching(sentence) for sentence in sentences]
 
 
+def words_of(line: Line) -> list[tuple[str, ...]]:
+    """The words of the trees on a line."""
+    trees = list(read_trees(io.StringIO(line.text)))
+    assert len(trees) == line.sentences
+    return [tree.words for tree in trees]
+
+
 LINES = [f"word {number} . another" if number % 7 else "" for number in range(2 * CHUNK + 5)]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_line_gives_its_trees_in_order(workers: int) -> None:
     parsed = list(parse_lines(LINES, Reading(WordParser), workers=workers))
-    assert [[tree.words for tree in line.trees] for line in parsed] == [
+    assert [words_of(line) for line in parsed] == [
         [("word", str(number)), ("another",)] if number % 7 else [] for number in range(len(LINES))
     ]
     reading = Reading(WordParser, tokenized=True, one_per_line=True)
     whole = list(parse_lines(LINES, reading, workers=workers))
-    assert [[tree.words for tree in line.trees] for line in whole] == [
-        [tuple(line.split())] if line else [] for line in LINES
-    ]
+    assert [words_of(line) for line in whole] == [[tuple(line.split())] if line else [] for line in LINES]
 
 
 def test_a_line_is_one_sentence_only_if_one_says_so() -> None:
     def words(line: str, **how: bool) -> list[tuple[str, ...]]:
-        return [tree.words for tree in next(parse_lines([line], Reading(WordParser, **how))).trees]
+        return words_of(next(parse_lines([line], Reading(WordParser, **how))))
 
     assert words("It rains. Go!", one_per_line=True) == [("It", "rains", ".", "Go", "!")]
     assert words("It rains . Go ! ”", tokenized=True) == [("It", "rains", "."), ("Go", "!", "”")]
@@ -59,7 +66,7 @@ def test_given_tokens_hold_whatever_a_tree_can_hold() -> None:
     line = "a\u00a0b \u2028 c\x0bd\t\x00 e\x85 (f)\rg"
     (parsed,) = parse_lines([line], Reading(WordParser, tokenized=True))
     words = ("a\u00a0b", "\u2028", "c\x0bd", "\x00", "e\x85", "(f)", "g")
-    assert [tree.words for tree in parsed.trees] == [words]
+    assert words_of(parsed) == [words]
 
 
 def test_long_lines_make_small_chunks() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.parsing.failures import Failure, Parsed
+from treeformer.parsing.failures import Failure, Line, Parsed
 from treeformer.parsing.output import fingerprint, write_lines
 from treeformer.parsing.parser import flat_tree
 from treeformer.trees import read_tree_lines, right_branching
@@ -18,12 +18,12 @@ TEXTS = ["first", "", "third", "fourth"]
 BAD = {"first", "third"}
 
 
-def parsed(done: int) -> Iterator[Parsed]:
+def parsed(done: int) -> Iterator[Line]:
     for text in TEXTS[done:]:
         if text in BAD:
-            yield Parsed([flat_tree([text])], [Failure(text, "it was bad")])
+            yield Parsed([flat_tree([text])], [Failure(text, "it was bad")]).written()
         else:
-            yield Parsed([right_branching([text])] if text else [], [])
+            yield Parsed([right_branching([text])] if text else [], []).written()
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -56,11 +56,11 @@ def test_an_interruption_changes_nothing(line: int, torn: str, whole: dict[str, 
     folder.mkdir()
     asked = []
 
-    def interrupted(done: int) -> Iterator[Parsed]:
+    def interrupted(done: int) -> Iterator[Line]:
         yield from list(parsed(done))[:line]
         raise OSError("the lights went out")
 
-    def rest(done: int) -> Iterator[Parsed]:
+    def rest(done: int) -> Iterator[Line]:
         asked.append(done)
         return parsed(done)
 
@@ -77,7 +77,7 @@ def test_an_interruption_changes_nothing(line: int, torn: str, whole: dict[str, 
 
 
 def test_another_run_does_not_go_on_with_it(tmp_path: Path) -> None:
-    def interrupted(done: int) -> Iterator[Parsed]:
+    def interrupted(done: int) -> Iterator[Line]:
         yield from list(parsed(done))[:2]
         raise KeyboardInterrupt
 
@@ -91,7 +91,7 @@ def test_another_run_does_not_go_on_with_it(tmp_path: Path) -> None:
 
 def test_a_run_without_failures_leaves_no_report(tmp_path: Path) -> None:
     (tmp_path / "trees.report").write_text("of an earlier run\n")
-    assert write_lines(lambda done: [Parsed([], [])], tmp_path / "trees", ORIGIN) == 0
+    assert write_lines(lambda done: [Parsed([], []).written()], tmp_path / "trees", ORIGIN) == 0
     assert files(tmp_path) == {"trees": "\n"}
 
 

@@ -12,7 +12,7 @@ from treeformer.cli.parse_options import Device, Engine
 from treeformer.cli.parser_choice import choose_parser
 from treeformer.cli.progress import Tally, shown, told
 from treeformer.parsing.corpus import Reading, parse_lines
-from treeformer.parsing.failures import Parsed
+from treeformer.parsing.failures import Line
 from treeformer.parsing.output import fingerprint, write_lines
 from treeformer.parsing.ray_engine import parse_lines_with_ray
 from treeformer.trees import TreeFormatError
@@ -71,11 +71,11 @@ def command(
 
 def _parsed(
     file: Path | None, reading: Reading, engine: Engine, workers: int
-) -> Callable[[int], Iterator[Parsed]]:
+) -> Callable[[int], Iterator[Line]]:
     """The parsed lines after so many, with progress told on the way."""
     parse = parse_lines_with_ray if engine is Engine.RAY else parse_lines
 
-    def parsed(done: int) -> Iterator[Parsed]:
+    def parsed(done: int) -> Iterator[Line]:
         if done:
             _tell(f"{done} lines are there from an earlier run")
         lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
@@ -87,10 +87,10 @@ def _parsed(
     return parsed
 
 
-def _print(parsed: Iterator[Parsed]) -> None:
+def _print(parsed: Iterator[Line]) -> None:
     failures = 0
     for line in parsed:
-        print(*line.trees)
+        print(line.text)
         failures += len(line.failures)
     sys.stdout.flush()
     if failures:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from treeformer.parsing.failures import Parsed
+from treeformer.parsing.failures import Line
 
 _EVERY = 10.0  # seconds between two lines in a log
 
@@ -26,10 +26,10 @@ class Tally:
         self.lines = self.sentences = 0
         self._start = time.monotonic()
 
-    def add(self, parsed: Parsed) -> None:
+    def add(self, line: Line) -> None:
         """Count a line."""
         self.lines += 1
-        self.sentences += len(parsed.trees)
+        self.sentences += line.sentences
 
     def seconds(self) -> float:
         """Time since the start."""
@@ -49,7 +49,7 @@ class Tally:
         )
 
 
-def told(parsed: Iterable[Parsed], tally: Tally) -> Iterator[Parsed]:
+def told(parsed: Iterable[Line], tally: Tally) -> Iterator[Line]:
     """The same lines, with their number and speed told on standard error from time to time."""
     last = time.monotonic()
     for line in parsed:
@@ -60,7 +60,7 @@ def told(parsed: Iterable[Parsed], tally: Tally) -> Iterator[Parsed]:
             print(tally, file=sys.stderr, flush=True)
 
 
-def shown(parsed: Iterable[Parsed], tally: Tally) -> Iterator[Parsed]:
+def shown(parsed: Iterable[Line], tally: Tally) -> Iterator[Line]:
     """The same lines, with a bar on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -13,11 +13,11 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import chain
 
-from treeformer.parsing.failures import Parsed, joined, parse_each_sentence, parse_each_text
+from treeformer.parsing.failures import Line, Parsed, joined, parse_each_sentence, parse_each_text
 from treeformer.parsing.parser import Parser
 from treeformer.parsing.tokenizer import tokenize
 
-CHUNK = 256  #: lines that are parsed together, at most ...
+CHUNK = 1024  #: lines that are parsed together, at most ...
 CHARACTERS = 100_000  #: ... and of about this many characters
 FINAL = frozenset({".", "!", "?", "...", "…"})
 CLOSING = frozenset({"''", '"', "'", "”", "’", "»", ")", "]", "-RRB-"})
@@ -63,23 +63,23 @@ class Worker:
         self._reading = reading
         self._parser: Parser | None = None
 
-    def __call__(self, lines: Sequence[str]) -> list[Parsed]:
+    def __call__(self, lines: Sequence[str]) -> list[Line]:
         if self._parser is None:
             self._parser = self._reading.make_parser()
-        return self._reading.parse(self._parser, lines)
+        return [parsed.written() for parsed in self._reading.parse(self._parser, lines)]
 
 
-def parse_lines(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> Iterator[Parsed]:
-    """For each line its trees, in order; with more than one of the ``workers`` in processes of their own."""
+def parse_lines(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> Iterator[Line]:
+    """For each line its trees as text, in order; several ``workers`` are processes of their own."""
     if workers == 1:
         with reading.make_parser() as parser:
             for chunk in chunks(lines):
-                yield from reading.parse(parser, chunk)
+                yield from (parsed.written() for parsed in reading.parse(parser, chunk))
         return
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, spawn, _start_worker, (reading,))
     try:
-        waiting: deque[Future[list[Parsed]]] = deque()
+        waiting: deque[Future[list[Line]]] = deque()
         for chunk in chunks(lines):  # no more under way than keeps all workers busy
             waiting.append(pool.submit(_work, chunk))
             if len(waiting) > 2 * workers:
@@ -133,5 +133,5 @@ def _start_worker(reading: Reading) -> None:
     _worker = Worker(reading)
 
 
-def _work(lines: list[str]) -> list[Parsed]:
+def _work(lines: list[str]) -> list[Line]:
     return _worker(lines)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
-from treeformer.parsing.failures import Parsed
+from treeformer.parsing.failures import Line
 
 
-def write_lines(parsed: Callable[[int], Iterable[Parsed]], output: Path, origin: Mapping[str, object]) -> int:
+def write_lines(parsed: Callable[[int], Iterable[Line]], output: Path, origin: Mapping[str, object]) -> int:
     """Write a line of trees for each line of input to ``output``; how many sentences were not parsed.
 
     Each of these is an object ``{"line", "sentence", "reason"}`` on a line of ``output.report``. Until all is
@@ -40,7 +40,7 @@ def write_lines(parsed: Callable[[int], Iterable[Parsed]], output: Path, origin:
                 told = json.dumps({"line": number, **failure._asdict()}, ensure_ascii=False)
                 _write_line(to_report, told)
                 failures += 1
-            _write_line(to_trees, " ".join(map(str, line.trees)))
+            _write_line(to_trees, line.text)
     if failures:
         os.replace(report, _beside(output, ".report"))
     else:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from treeformer.parsing.corpus import Reading, Worker, chunks
-from treeformer.parsing.failures import Parsed
+from treeformer.parsing.failures import Line
 
 
-def parse_lines_with_ray(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> Iterator[Parsed]:
+def parse_lines_with_ray(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> Iterator[Line]:
     """As `parse_lines`, with the ``workers`` on the cluster that ``RAY_ADDRESS`` names, else on this machine.
 
     The lines go through Ray's object store, which keeps on disk what does not fit its memory.
@@ -46,7 +46,7 @@ class _Actor:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         try:
-            parsed: list[Parsed] | Exception = self._worker(list(row["lines"]))
+            parsed: list[Line] | Exception = self._worker(list(row["lines"]))
         except Exception as error:
             parsed = error
         return {"parsed": pickle.dumps(parsed)}
@@ -62,6 +62,6 @@ def _started(workers: int) -> Any:
     except ImportError as error:
         raise ImportError("ray is not installed; install it with: pip install treeformer[ray]") from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    cores = None if "RAY_ADDRESS" in os.environ else workers + 1
-    ray.init(num_cpus=cores, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    place: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"address": "local", "num_cpus": workers + 1}
+    ray.init(**place, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     return ray
