@@ -109,6 +109,16 @@ def test_translators_learn_too_and_know_how_to_decode(
     best_weights_are_loaded(parallel, tmp_path / "run")
 
 
+def test_the_best_translator_can_be_the_one_with_the_best_bleu(
+    parallel: PreparedCorpus, tmp_path: Path
+) -> None:
+    run(parallel, tmp_path / "run", "training.metric=bleu", "training.updates=24")
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    dev = {line["step"]: line["dev_bleu"] for line in metrics(tmp_path / "run") if "dev_bleu" in line}
+    assert facts["best"] == max(dev.values()) == dev[facts["best_step"]]
+    assert 0 <= facts["best"] <= 100
+
+
 def test_a_plain_model_can_learn_from_every_phrase(corpus: PreparedCorpus, tmp_path: Path) -> None:
     said = [
         run(corpus, tmp_path / str(phrases), "model=transformer", f"systems.transformer.phrases={phrases}")
@@ -124,7 +134,7 @@ def test_a_plain_model_can_learn_from_every_phrase(corpus: PreparedCorpus, tmp_p
 
 
 def test_runs_repeat_to_the_bit_and_seeds_differ(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    for name, seed, changes in (("a", 1, []), ("b", 1, ["training.workers=2"]), ("c", 2, [])):
+    for name, seed, changes in (("a", 1, []), ("b", 1, ["training.workers=3"]), ("c", 2, [])):
         run(corpus, tmp_path / name, *changes, seed=seed)
     assert metrics(tmp_path / "a") == metrics(tmp_path / "b")
     assert metrics(tmp_path / "a") != metrics(tmp_path / "c")
@@ -292,6 +302,15 @@ class TestRefusals:
     def test_a_recipe_that_is_wrong(self, corpus: PreparedCorpus, change: str, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             experiment(corpus, change).resolved()
+
+    def test_a_metric_that_the_task_does_not_have(
+        self, corpus: PreparedCorpus, parallel: PreparedCorpus, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ValueError, match="expected accuracy or loss for a classifier, got bleu"):
+            run(corpus, tmp_path / "run", "training.metric=bleu")
+        with pytest.raises(ValueError, match="expected loss or bleu for a translator, got accuracy"):
+            run(parallel, tmp_path / "run", "training.metric=accuracy")
+        assert not (tmp_path / "run").exists()
 
     def test_a_device_that_is_not_there(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="device: expected cpu or cuda, got 'tpu'"):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -32,6 +33,13 @@ class Recorder:
         self.device = device
         self.stream = torch.cuda.Stream(device)
         self.pool = torch.cuda.graph_pool_handle()
+
+    @contextmanager
+    def chance_unchanged(self) -> Iterator[None]:
+        """What is done within it leaves the generator of random numbers where it was."""
+        state = torch.cuda.get_rng_state(self.device)
+        yield
+        torch.cuda.set_rng_state(state, self.device)
 
     def rehearse(self, work: Callable[[], None]) -> None:
         """Do the work on the stream of the recordings, so that what is made on first use is there."""
@@ -91,10 +99,9 @@ class GraphedBatches:
     def _record(self, batch: Batch) -> _Graph:
         buffers = {name: tensor.clone() for name, tensor in batch.items()}
         before = [tensor.clone() for tensor in self._changed]
-        chance = torch.cuda.get_rng_state(self._recorder.device)
-        self._recorder.rehearse(lambda: self._work(buffers))
-        graph = self._recorder.record(lambda: self._work(buffers))
-        torch.cuda.set_rng_state(chance, self._recorder.device)
+        with self._recorder.chance_unchanged():
+            self._recorder.rehearse(lambda: self._work(buffers))
+            graph = self._recorder.record(lambda: self._work(buffers))
         for tensor, value in zip(self._changed, before, strict=True):
             tensor.copy_(value)
         return _Graph(buffers, graph)

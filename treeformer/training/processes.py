@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 from torch import Tensor
+
+T = TypeVar("T")
 
 
 class Processes:
@@ -36,9 +40,9 @@ class Processes:
             torch.distributed.all_reduce(tensor)
         return tensor
 
-    def gather(self, tensor: Tensor) -> list[Tensor]:
-        """The small tensors of all processes."""
-        return gather_object([tensor]) if self.count > 1 else [tensor]
+    def gather(self, things: list[T]) -> list[T]:
+        """The small things of all processes in one list."""
+        return gather_object(things) if self.count > 1 else things
 
     def agree(self, value: int | None) -> int | None:
         """The value of the first process."""

@@ -38,7 +38,7 @@ class TrainingRecipe(Recipe):
     keep: int = Field(default=1, ge=1, description="how many checkpoints stay, beside the best")
     average: int = Field(default=1, ge=1, description="average the last so many checkpoints at the end")
     log_every: int = Field(default=100, ge=1, description="updates between two lines of metrics")
-    workers: int = Field(default=0, ge=0, description="processes that put batches together")
+    workers: int = Field(default=1, ge=0, description="threads that put batches together ahead of time")
     graphs: bool = Field(default=False, description="CUDA graphs, one for each shape of a batch")
     deterministic: bool = Field(default=False, description="the same bits in each run on a GPU; slower")
     tensorboard: bool = Field(default=False, description="metrics for TensorBoard, too")

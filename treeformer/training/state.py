@@ -31,7 +31,7 @@ def pack(updater: Updater, position: Position, processes: Processes) -> Checkpoi
     chance = {
         f"{name}.{rank}": state
         for name, own in _generators(updater.device).items()
-        for rank, state in enumerate(processes.gather(own))
+        for rank, state in enumerate(processes.gather([own]))
     }
     moments = {
         f"{name}.{key}": value

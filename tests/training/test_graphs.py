@@ -1,0 +1,104 @@
+"""What graphs are recorded and replayed with. On a GPU the real ones are used, elsewhere a stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.training.test_updates import batch_of, model_of, rows, settings
+from treeformer.training import graphs
+from treeformer.training.graphs import GraphedBatches, GraphedStep, Recorder
+from treeformer.training.updates import Updater
+
+
+class Replay:
+    """Does the recorded work again, on the memory that it was recorded with."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.replay = work
+
+
+class StandIn:
+    """Records on the CPU: a graph is the work itself."""
+
+    device = torch.device("cpu")
+
+    def __init__(self) -> None:
+        self.recorded = 0
+
+    @contextmanager
+    def chance_unchanged(self) -> Iterator[None]:
+        state = torch.get_rng_state()
+        yield
+        torch.set_rng_state(state)
+
+    def rehearse(self, work: Callable[[], None]) -> None:
+        work()
+
+    def record(self, work: Callable[[], None]) -> Any:
+        self.recorded += 1
+        return Replay(work)
+
+
+def recorder() -> Any:
+    return Recorder(torch.device("cuda")) if torch.cuda.is_available() else StandIn()
+
+
+def parts() -> list[dict[str, Tensor]]:
+    """Batches of two shapes, one of which comes again and again with other contents."""
+    batch = batch_of()
+    return [rows(batch, *chosen) for chosen in ([0, 1], [2, 3], [1, 2], [0, 1, 2], [3, 0], [2, 1], [0, 1])]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_graphs_learn_what_is_learnt_without_them(dropout: float) -> None:
+    weights = []
+    for graphed in (False, True):
+        place = recorder()
+        model = model_of(dropout=dropout).to(place.device)
+        updater = Updater(model, settings(clip=0.5))
+        if graphed:
+            changed = (updater.gradients, updater.sums)
+            updater._add = GraphedBatches(updater._add_part, changed, place)
+            updater._step = GraphedStep(updater._step_eagerly, place)
+        torch.manual_seed(1)
+        for one, other in zip(parts(), parts()[1:], strict=False):
+            updater.add(one)
+            updater.add(other)
+            updater.step(0.01)
+        if graphed:
+            assert len(updater._add) == 2  # type: ignore[arg-type]
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
+    torch.testing.assert_close(*weights)
+
+
+def test_a_shape_is_recorded_when_it_comes_again_and_buffers_take_new_contents() -> None:
+    place = recorder()
+    total = torch.zeros((), device=place.device)
+
+    def add(batch: Any) -> None:
+        total.add_(batch["x"].sum())
+
+    work = GraphedBatches(add, (total,), place)
+    expected = 0.0
+    for number, size in enumerate((3, 4, 3, 3, 4, 5), start=1):
+        work({"x": torch.full((size,), float(number))})
+        expected += number * size
+        assert total.item() == expected
+    assert len(work) == 2
+
+
+def test_past_the_limit_batches_are_worked_on_without_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "LIMIT", 1)
+    place = recorder()
+    total = torch.zeros((), device=place.device)
+    work = GraphedBatches(lambda batch: total.add_(batch["x"].sum()), (total,), place)  # type: ignore[arg-type, return-value]
+    for size in (1, 2, 1, 2, 1, 2):
+        work({"x": torch.ones(size)})
+    assert total.item() == 9
+    assert len(work) == 1
