@@ -49,7 +49,9 @@ def buckets_of(widths: Numbers, tokens: int, shapes: int) -> tuple[list[Shape], 
     rounded = -(-widths // MULTIPLE) * MULTIPLE
     for small in reversed(SMALL):
         rounded[(widths > 0) & (widths <= small)] = small
-    cells, cell_of, counts = np.unique(rounded, axis=0, return_inverse=True, return_counts=True)
+    keys = (rounded[:, 0] << 42) | (rounded[:, 1] << 21) | rounded[:, 2]  # one number sorts faster than three
+    _, places, cell_of, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    cells = rounded[places]
     groups = [_group(cells, counts, np.arange(len(cells)))]
     while len(groups) < shapes:
         best = max(range(len(groups)), key=lambda number: groups[number].saving)
@@ -64,7 +66,7 @@ def buckets_of(widths: Numbers, tokens: int, shapes: int) -> tuple[list[Shape], 
     for place, number in enumerate(order):
         group_of[groups[number].cells] = place
     found = [_shape(boxes[number], tokens, len(widths)) for number in order]
-    return found, group_of[cell_of.reshape(-1)]
+    return found, group_of[cell_of]
 
 
 def _shape(box: tuple[int, ...], tokens: int, examples: int) -> Shape:
