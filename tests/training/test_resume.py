@@ -89,15 +89,29 @@ def test_after_kill_9_at_any_moment_it_ends_as_if_nothing_had_been(
 def test_a_truncated_checkpoint_costs_the_updates_since_the_one_before(
     corpus: PreparedCorpus, tmp_path: Path, file: str
 ) -> None:
-    go(corpus, tmp_path / "whole", "training.keep=2")
+    go(corpus, tmp_path / "whole", "training.keep=3")
     with pytest.raises(KeyboardInterrupt):
-        go(corpus, tmp_path / "cut", "training.keep=2", progress=StopAt(10))
+        go(corpus, tmp_path / "cut", "training.keep=3", progress=StopAt(10))
     path = tmp_path / "cut" / "state" / "10" / file
     path.write_bytes(path.read_bytes()[:-5])
     told = StopAt(-1)
-    go(corpus, tmp_path / "cut", "training.keep=2", progress=told)
+    go(corpus, tmp_path / "cut", "training.keep=3", progress=told)
     assert str(tmp_path / "cut" / "state" / "10") in told.lines[0]
     assert "goes on after update 8" in told.lines[1]
+    same(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_run_goes_on_from_before_its_best_if_that_is_broken(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    changes = ["training.metric=loss", "training.evaluate_every=4", "training.save_every=2"]
+    go(corpus, tmp_path / "whole", *changes)
+    with pytest.raises(KeyboardInterrupt):
+        go(corpus, tmp_path / "cut", *changes, progress=StopAt(8))  # dev gains each time, so 8 is the best
+    assert checkpoints.steps(tmp_path / "cut" / "state") == [6, 8]
+    (tmp_path / "cut" / "state" / "8" / "model.safetensors").write_bytes(b"")
+    told = StopAt(-1)
+    go(corpus, tmp_path / "cut", *changes, progress=told)
+    assert "the model that is there stays" in told.lines[1]
+    assert "goes on after update 6" in told.lines[2]
     same(tmp_path / "whole", tmp_path / "cut")
 
 

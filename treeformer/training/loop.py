@@ -74,6 +74,8 @@ class _Training:
         self.processes = processes
         self.told = told
         self.training = run.recipe.training
+        if processes.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(processes.device)
         torch.manual_seed(seed)
         model = model_of(run.recipe, run.corpus).train()
         nn.Module.to(model, processes.device)
@@ -106,9 +108,18 @@ class _Training:
             return Position()
         position = unpack(found or checkpoints.load(state / str(step)), self.updater, self.processes)
         if first and position.best_step:
-            self.run.export(checkpoints.load(state / str(position.best_step)).tensors["model"])
+            self._export_again(position.best_step)
         self.told.say(f"{self.run.folder}: goes on after update {step}")
         return position
+
+    def _export_again(self, best: int) -> None:
+        """Export the best model so far, in case the run was stopped between its checkpoint and its export."""
+        try:
+            weights = checkpoints.load(self.run.state / str(best)).tensors["model"]
+        except ValueError as error:  # a later one was the best, and is broken
+            self.told.say(f"warning: {error}; the model that is there stays for now")
+        else:
+            self.run.export(weights)
 
     def go(self) -> None:
         """All updates that are left, and the end."""

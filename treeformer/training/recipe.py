@@ -35,7 +35,7 @@ class TrainingRecipe(Recipe):
     )
     patience: int | None = Field(default=None, ge=1, description="looks at dev without gain before it ends")
     save_every: int | None = Field(default=None, ge=1, description="default: as evaluate_every")
-    keep: int = Field(default=1, ge=1, description="how many checkpoints stay, beside the best")
+    keep: int = Field(default=2, ge=1, description="how many checkpoints stay, beside the best")
     average: int = Field(default=1, ge=1, description="average the last so many checkpoints at the end")
     log_every: int = Field(default=100, ge=1, description="updates between two lines of metrics")
     workers: int = Field(default=1, ge=0, description="threads that put batches together ahead of time")

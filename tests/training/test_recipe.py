@@ -1,0 +1,31 @@
+"""The recipes that come with the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treeformer.configuration import read_recipe
+from treeformer.training.recipe import ExperimentRecipe, TrainingRecipe
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.startswith("parser-"))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_recipe_holds_both_systems_and_says_how_to_run_it(path: Path) -> None:
+    for system in ("tree-transformer", "transformer"):
+        recipe = read_recipe(path, ExperimentRecipe, [f"model={system}"]).resolved()
+        assert list(recipe.systems) == [system]
+        assert recipe.own.sizes["d_model"] > 0
+    assert f"# treeformer train recipes/{path.name} --data prepared/{path.stem}" in path.read_text()
+
+
+def test_a_system_changes_what_it_names_and_nothing_else() -> None:
+    changes = ["systems.transformer.training={learning_rate: 0.5, patience: 3}", "model=transformer"]
+    path = RECIPES / "sst5.yaml"
+    plain, changed = read_recipe(path, ExperimentRecipe), read_recipe(path, ExperimentRecipe, changes)
+    expected = {**plain.training.model_dump(), "learning_rate": 0.5, "patience": 3}
+    assert changed.resolved().training == TrainingRecipe.model_validate(expected)
+    assert changed.training == plain.training
