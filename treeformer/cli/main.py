@@ -8,7 +8,7 @@ from io import TextIOWrapper
 
 import typer
 
-from treeformer.cli import draw, parse, parser, prepare, score, train
+from treeformer.cli import classify, draw, evaluate, parse, parser, prepare, score, train, translate
 
 app = typer.Typer(
     name="treeformer",
@@ -17,11 +17,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("classify")(classify.command)
 app.command("draw")(draw.command)
+app.command("evaluate")(evaluate.command)
 app.command("parse")(parse.command)
 app.command("prepare")(prepare.command)
 app.command("score")(score.command)
 app.command("train")(train.command)
+app.command("translate")(translate.command)
 app.add_typer(parser.app, name="parser")
 
 
@@ -33,6 +36,7 @@ def options() -> None:
 def main() -> None:
     """Run the command line. Bad input ends with one line on standard error and status 1, no traceback."""
     _use_utf8()
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # what goes wrong is told here, in one line
     try:
         app()
     except BrokenPipeError:  # the reader of our output has gone, as `head` does

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from treeformer.cli.tables import table
 from treeformer.evaluation import BracketCounts, BracketScores, TreebankScores, score_files
 
 SHORT = 40
@@ -67,7 +67,7 @@ def _summary(scores: TreebankScores) -> str:
     """The table of all sentences and of the short ones."""
     columns = (scores.all, scores.at_most(SHORT))
     rows = [[title, *(_cell(each, name) for each in columns)] for name, title in SUMMARY.items()]
-    return _table([["", "all", f"up to {SHORT} words"], *rows])
+    return table([["", "all", f"up to {SHORT} words"], *rows])
 
 
 def _by_length(scores: TreebankScores) -> str:
@@ -77,7 +77,7 @@ def _by_length(scores: TreebankScores) -> str:
         [f"{first}-{last}", *(_cell(each, name) for name in names)]
         for (first, last), each in scores.by_tens().items()
     ]
-    return _table([["words", *names.values()], *rows])
+    return table([["words", *names.values()], *rows])
 
 
 def _by_label(scores: TreebankScores) -> str:
@@ -87,7 +87,7 @@ def _by_label(scores: TreebankScores) -> str:
         [label or "(empty)", *(_cell(each, name) for name in names)]
         for label, each in scores.by_label.items()
     ]
-    return _table([["label", *names.values()], *rows])
+    return table([["label", *names.values()], *rows])
 
 
 def _object(scores: TreebankScores) -> dict[str, object]:
@@ -114,15 +114,3 @@ def _cell(scores: BracketCounts, name: str) -> str:
     """One value, as text: counts whole, everything else with EVALB's two decimals."""
     value = getattr(scores, name)
     return str(value) if isinstance(value, int) else f"{value:.2f}"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells under each other: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )

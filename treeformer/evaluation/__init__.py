@@ -1,4 +1,4 @@
-"""Evaluation: how good an answer is. Nothing here needs torch.
+"""Evaluation: how good an answer is. To score trees no torch is needed.
 
 >>> from treeformer import Tree
 >>> from treeformer.evaluation import score_trees

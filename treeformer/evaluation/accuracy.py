@@ -1,8 +1,46 @@
-"""Which answers of a classifier are right."""
+"""Which answers of a classifier are right, and how sure their share is."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 from torch import Tensor
+
+_QUANTILE = 1.959963984540054  # of the normal distribution, for 95 %
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How many answers are right.
+
+    right, count: of so many answers so many are right.
+    independent: whether the answers do not depend on each other, as those to phrases of one sentence do.
+
+    >>> accuracy = Accuracy(47, 100)
+    >>> accuracy.percent, [round(bound, 1) for bound in accuracy.interval]
+    (47.0, [37.5, 56.7])
+    """
+
+    right: int
+    count: int
+    independent: bool = True
+
+    @property
+    def percent(self) -> float:
+        """The share of right answers."""
+        return 100 * self.right / self.count if self.count else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Wilson's 95 % confidence interval in percent; None where answers depend on each other."""
+        if not self.count or not self.independent:
+            return None
+        share, z = self.right / self.count, _QUANTILE
+        scale = 1 + z * z / self.count
+        middle = (share + z * z / (2 * self.count)) / scale
+        reach = z / scale * math.sqrt(share * (1 - share) / self.count + (z / (2 * self.count)) ** 2)
+        return 100 * max(0.0, middle - reach), 100 * min(1.0, middle + reach)
 
 
 def right_classes(logits: Tensor, classes: Tensor) -> Tensor:

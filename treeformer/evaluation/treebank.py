@@ -14,8 +14,8 @@ from treeformer.trees import Tree, read_tree_lines
 from treeformer.trees.files import TextSource, source_name
 
 from .brackets import BracketCounts, BracketScores, compare
+from .breakdown import tens
 
-_BUCKET = 10
 _Pairs = Iterable[tuple[str, Tree, Tree]]
 
 
@@ -42,8 +42,7 @@ class TreebankScores:
         """Scores of the sentences of 1 to 10 words, 11 to 20, and so on, by first and last length."""
         buckets: defaultdict[tuple[int, int], BracketScores] = defaultdict(BracketScores)
         for length, scores in self.by_length.items():
-            last = max(1, -(-length // _BUCKET)) * _BUCKET
-            buckets[last - _BUCKET + 1, last] += scores
+            buckets[tens(length)] += scores
         return dict(buckets)
 
 

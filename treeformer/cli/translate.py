@@ -1,0 +1,57 @@
+"""``treeformer translate``: text or trees to text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treeformer.cli import answer_options as option
+from treeformer.cli.answer_options import in_chunks, inputs_of
+from treeformer.trees.files import numbered_lines
+
+_CHUNK = 2048  # lines that are read before they are sorted by length
+
+
+def command(
+    model: Annotated[Path, typer.Option(help="The folder of a run.")],
+    file: Annotated[Path | None, typer.Argument(help="Lines to translate; default: standard input.")] = None,
+    trees: option.Trees = False,
+    tokenized: Annotated[
+        bool, typer.Option("--tokenized", help="Print tokens with spaces between them, not running text.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one object a line, with scores and the n-best list.")
+    ] = False,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations of each line; needs --json.")] = 1,
+    beams: option.Beams = None,
+    length_penalty: option.LengthPenalty = None,
+    batch: option.Batch = 64,
+    device: option.Device = None,
+    bf16: option.Bf16 = False,
+) -> None:
+    """Translate lines: each line of output belongs to a line of input, an empty one to an empty one.
+
+    treeformer translate --model runs/ende < in.en > out.de
+    """
+    from treeformer.inference.translator import Translator
+
+    if n_best > 1 and not as_json:
+        raise ValueError("--n-best: expected with --json, a line of text has room for one translation")
+    translator = Translator.from_pretrained(model, device=device, bf16=bf16, batch=batch)
+    lines = numbered_lines(file or sys.stdin)
+    inputs = inputs_of(lines, trees=trees, name=str(file or "<stdin>"))
+    for chunk in in_chunks(inputs, _CHUNK):
+        found = translator.n_best(chunk, n_best, beams=beams, length_penalty=length_penalty)
+        for item, translations in zip(chunk, found, strict=True):
+            texts = [" ".join(one.tokens) if tokenized else one.text for one in translations]
+            if as_json:
+                pairs = zip(texts, translations, strict=True)
+                best = [{"text": text, "score": one.score} for text, one in pairs]
+                print(json.dumps({"source": str(item), "translations": best}, ensure_ascii=False))
+            else:
+                print(texts[0])
+        sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""Inference: text or trees in, answers of a trained model out."""

@@ -1,0 +1,77 @@
+"""Trained models, loaded from the folder of their run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from treeformer.data.processor import PROCESSOR, TreeProcessor
+from treeformer.data.tasks.task import Kind
+from treeformer.models.pretrained import PreTrained
+from treeformer.models.systems import System, load
+
+FACTS = "run.json"
+_NEEDED = ("config.json", PROCESSOR)
+_DOES = {
+    "classification": "classifies: see treeformer classify",
+    "translation": "translates: see treeformer translate",
+}
+
+
+class Loaded(NamedTuple):
+    """A trained model and what its inputs are made with."""
+
+    system: System
+    model: PreTrained
+    processor: TreeProcessor
+
+
+def load_run(
+    folder: str | Path, kind: Kind | None = None, *, device: str | None = None, bf16: bool = False
+) -> Loaded:
+    """The best model of a run, ready to answer.
+
+    Args:
+        folder: what ``treeformer train`` wrote.
+        kind: what the model must do; any if None.
+        device: ``cpu`` or ``cuda``; by default a GPU where there is one.
+        bf16: compute in bfloat16.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder, expected a run of treeformer train")
+    missing = [name for name in _NEEDED if not (folder / name).is_file()]
+    if missing:
+        raise ValueError(f"{folder}: no {missing[0]} there, expected a run of treeformer train")
+    processor = TreeProcessor.from_pretrained(folder)
+    if kind is not None and processor.settings.kind != kind:
+        raise ValueError(f"{folder}: this model {_DOES[processor.settings.kind]}")
+    if not any(folder.glob("*.safetensors")):
+        raise ValueError(f"{folder}: no model there yet, its training has not looked at dev or ended")
+    system, model = load(folder)
+    nn.Module.to(model, chosen_device(device), torch.bfloat16 if bf16 else torch.float32)
+    return Loaded(system, model.train(False).requires_grad_(False), processor)
+
+
+def chosen_device(device: str | None) -> torch.device:
+    """The device of this name; by default a GPU where there is one."""
+    if device not in (None, "cpu", "cuda"):
+        raise ValueError(f"device: expected cpu or cuda, got {device!r}")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: there is no CUDA device here, expected cpu")
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def run_facts(folder: str | Path) -> dict[str, Any]:
+    """What ``run.json`` says about the training of a model; nothing where there is no such file."""
+    path = Path(folder) / FACTS
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise ValueError(f"{path}: not a JSON object: {error}") from error

@@ -1,0 +1,83 @@
+"""Classified trees in colours: as text for a terminal, as SVG for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from treeformer.data.tasks.sst import SENTIMENTS
+from treeformer.inference.classifier import Classification, Phrase
+from treeformer.trees import Tree, to_svg, to_text
+from treeformer.trees.tree import trusted_tree
+
+_ORDERED = {
+    SENTIMENTS: (("--", "#e8776a"), ("-", "#f6c0b5"), ("0", "#e6e6e6"), ("+", "#bfe3b4"), ("++", "#79c26f")),
+    ("negative", "positive"): (("-", "#f0a094"), ("+", "#9dd493")),
+}
+_COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fee391", "#fa9fb5", "#c7c7c7", "#80cdc1")
+
+Marks = Sequence[tuple[str, str]]
+Paint = Callable[[str, str], str]
+
+
+def marks_of(classes: tuple[str, ...]) -> Marks:
+    """For each class a short mark and a colour; sentiments from red to green."""
+    if classes in _ORDERED:
+        return _ORDERED[classes]
+    return [(name, _COLOURS[number % len(_COLOURS)]) for number, name in enumerate(classes)]
+
+
+def classified_text(found: Classification, classes: tuple[str, ...], paint: Paint) -> str:
+    """The tree as text, after each label the mark of its class.
+
+    Args:
+        found: by a `Classifier`.
+        classes: of that classifier.
+        paint: puts a colour behind a text.
+    """
+    marks = dict(zip(classes, marks_of(classes), strict=True))
+    phrases = _by_span(found)
+    tree = found.tree
+    marked = [
+        f"{label} {marks[phrases[span].label][0]}" if span in phrases else label
+        for label, span in zip(tree.labels, tree.spans, strict=True)
+    ]
+    drawn = trusted_tree(tree.words, tree.tags, tuple(marked), tree.spans)
+
+    def painted(span: tuple[int, int], text: str) -> str:
+        return paint(text, marks[phrases[span].label][1]) if span in phrases else text
+
+    return to_text(
+        drawn,
+        paint_node=lambda node, label: painted(tree.spans[node], label),
+        paint_word=lambda word, text: painted((word, word + 1), text),
+    )
+
+
+def classified_svg(found: Classification, classes: tuple[str, ...]) -> str:
+    """The tree as SVG, words and labels in the colours of their classes, probabilities in their titles."""
+    marks = dict(zip(classes, marks_of(classes), strict=True))
+    phrases = _by_span(found)
+    nodes = [phrases.get(span) for span in found.tree.spans]
+    words = [phrases.get(span) for span in _word_spans(found.tree)]
+    return to_svg(
+        found.tree,
+        node_colors=[phrase and marks[phrase.label][1] for phrase in nodes],
+        leaf_colors=[phrase and marks[phrase.label][1] for phrase in words],
+        node_titles=[phrase and _title(phrase) for phrase in nodes],
+        leaf_titles=[phrase and _title(phrase) for phrase in words],
+    )
+
+
+def _by_span(found: Classification) -> dict[tuple[int, int], Phrase]:
+    """The phrases by their span; of a model that reads words alone there is just the whole."""
+    whole = (0, len(found.tree.words))
+    root = Phrase(whole, found.label, found.text, found.probabilities)
+    return {phrase.span: phrase for phrase in found.phrases} | {whole: root}
+
+
+def _word_spans(tree: Tree) -> list[tuple[int, int]]:
+    return [(word, word + 1) for word in range(len(tree.words))]
+
+
+def _title(phrase: Phrase) -> str:
+    return f"{phrase.text}: {phrase.label}, {max(phrase.probabilities):.0%}"
