@@ -10,7 +10,7 @@ from transformers import EncoderDecoderCache, PreTrainedConfig
 from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.classification import SequenceClassifier, sentence_loss
-from treeformer.models.generation import AttentionTranslator
+from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import (
     ClassificationOutput,
     EncoderOutput,
@@ -202,10 +202,14 @@ class TransformerForConditionalGeneration(AttentionTranslator):
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
         states = encoder_outputs.last_hidden_state
+
+        def memory() -> Memory:
+            own = [attention.project_memory(states) for attention in self.decoder.cross_attentions]
+            return Memory(own, attention_mask)
+
         return self.decode(
             encoder_outputs,
-            lambda: [attention.project_memory(states) for attention in self.decoder.cross_attentions],
-            attention_mask,
+            memory,
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,
             past_key_values=past_key_values,

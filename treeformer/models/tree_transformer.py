@@ -10,7 +10,7 @@ from transformers import EncoderDecoderCache
 from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.classification import SequenceClassifier, sentence_loss
-from treeformer.models.generation import AttentionTranslator
+from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import (
     ClassificationOutput,
     EncoderOutput,
@@ -249,16 +249,24 @@ class TreeTransformerForConditionalGeneration(TreeModel, AttentionTranslator):
             decoder_input_ids, …: see `AttentionTranslator.decode`.
         """
         cached = past_key_values is not None and past_key_values.is_updated.get(0, False)
-        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans, check=not cached)
+        batch = None  # what is cached needs no trees
+        if not cached or encoder_outputs is None or output_attentions:
+            batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans, check=not cached)
         if encoder_outputs is None:
+            assert batch is not None
             encoder_outputs = self.encoder.encode(
                 required("input_ids", input_ids), node_ids, batch, output_attentions, output_hidden_states
             )
         states = encoder_outputs.last_hidden_state
+
+        def memory() -> Memory:
+            assert batch is not None
+            own = [attention.keys_values(states, batch) for attention in self.decoder.cross_attentions]
+            return Memory(own, batch.mask)
+
         output = self.decode(
             encoder_outputs,
-            lambda: [attention.keys_values(states, batch) for attention in self.decoder.cross_attentions],
-            batch.mask,
+            memory,
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,
             past_key_values=past_key_values,
@@ -267,7 +275,7 @@ class TreeTransformerForConditionalGeneration(TreeModel, AttentionTranslator):
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
         )
-        if output_attentions and self.config.accumulate:
+        if batch is not None and output_attentions and self.config.accumulate:
             leaf_states = states[:, : batch.n]
             output.cross_leaf_weights = tuple(
                 attention.leaf_weights(leaf_states) for attention in self.decoder.cross_attentions

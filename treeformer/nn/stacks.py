@@ -147,8 +147,10 @@ class DecoderLayer(nn.Module):
             return self.self_attention.attend(queries, keys, values, bias, causal=causal, record=self_record)
 
         def attend_to_memory(x: Tensor) -> Tensor:
-            queries = self.cross_attention.project_queries(x)
-            return self.cross_attention.attend(queries, *memory, memory_bias, record=cross_record)
+            beside = x.reshape(len(memory[0]), -1, x.shape[-1])  # several targets of one source side by side
+            queries = self.cross_attention.project_queries(beside)
+            found = self.cross_attention.attend(queries, *memory, memory_bias, record=cross_record)
+            return found.view_as(x)
 
         states = self.self_attention_residual(states, attend_to_past)
         states = self.cross_attention_residual(states, attend_to_memory)
@@ -184,7 +186,7 @@ class Decoder(nn.Module):
         """``[B, q, d]`` states after all layers.
 
         Args:
-            states: ``[B, q, d]`` embedded target.
+            states: ``[B, q, d]`` embedded target; or ``[B · beams, q, d]``, those of one source in a row.
             memory: keys and values ``[B, H, s, K]`` of the source for each layer's cross-attention.
             memory_bias: ``[B, 1, 1, s]`` bias that hides padding of the source.
             bias: ``[B or 1, 1, q, k]`` bias of self-attention, if it is not plainly causal.
