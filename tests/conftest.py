@@ -1,5 +1,8 @@
-"""Settings shared by all tests."""
+"""Settings shared by all tests, and tiny models that several rooms ask."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 # The first call of a torch kernel can take seconds, so a deadline per example would say nothing. Under CI
@@ -7,3 +10,20 @@ from hypothesis import settings
 settings.register_profile("local", deadline=None)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("local")
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``sentiment-SYSTEM`` and ``translation-SYSTEM``, and the corpora they come from."""
+    from tests.inference.runs import trained
+    from tests.training.corpora import sentiment, translation
+
+    folder = tmp_path_factory.mktemp("runs")
+    corpora = {
+        "sentiment": sentiment(folder / "sentiment"),
+        "translation": translation(folder / "translation"),
+    }
+    for name, corpus in corpora.items():
+        for system in ("tree-transformer", "transformer"):
+            trained(corpus, folder / f"{name}-{system}", system)
+    return folder

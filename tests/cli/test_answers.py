@@ -1,0 +1,105 @@
+"""``treeformer classify``, ``translate`` and ``evaluate``: answers on standard output, one line of error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.cli.command import treeformer
+from treeformer.cli.main import app
+from treeformer.inference.classifier import Classifier
+
+
+def output(*arguments: object, text: str = "") -> str:
+    """What a command prints, run in this process."""
+    result = CliRunner().invoke(app, [*map(str, arguments)], input=text, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
+    run = runs / "sentiment-tree-transformer"
+    result = treeformer(
+        "classify", "--model", str(run), "--device", "cpu", "--json", text="A good film.\n\nBad\n"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    first, empty, last = map(json.loads, result.stdout.splitlines())
+    (found,) = Classifier.from_pretrained(run, device="cpu")(["A good film."])
+    assert list(first) == ["text", "label", "probabilities", "tree", "phrases"]
+    assert first["label"] == found.label
+    assert first["tree"] == str(found.tree)
+    assert list(first["phrases"][0]) == ["span", "label", "text", "probabilities"]
+    assert [tuple(phrase["span"]) for phrase in first["phrases"]] == [one.span for one in found.phrases]
+    assert empty == {"text": "", "label": None, "probabilities": [], "tree": None, "phrases": []}
+    assert last["text"] == "Bad"
+
+
+def test_classify_shows_the_text_its_label_and_its_tree(runs: Path, tmp_path: Path) -> None:
+    model = ("--model", runs / "sentiment-tree-transformer", "--device", "cpu")
+    text, label, *tree = output("classify", *model, "A good film.").splitlines()
+    assert text == "A good film."
+    assert label.split(" (")[0] in Classifier.from_pretrained(model[1], device="cpu").classes
+    assert "good" in tree[-2]
+    brackets = "(NP (DT a) (JJ good) (NN film))"
+    assert "@NP" in output("classify", *model, "--trees", brackets)
+    output("classify", *model, "A good film.", "--svg", tmp_path / "tree.svg")
+    assert (tmp_path / "tree.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("system", ["tree-transformer", "transformer"])
+def test_translate_gives_a_line_for_each_line(runs: Path, system: str) -> None:
+    command = ("translate", "--model", runs / f"translation-{system}", "--device", "cpu")
+    text = "the good film\n\n  \na bad story . the film\ngreat"
+    lines = output(*command, text=text).split("\n")
+    assert len(lines) == 6
+    assert (lines[1], lines[2], lines[5]) == ("", "", "")
+    assert any(lines)
+    objects = [json.loads(line) for line in output(*command, "--json", "--n-best", 2, text=text).splitlines()]
+    assert [one["translations"][0]["text"] for one in objects] == lines[:5]
+    assert {len(one["translations"]) for one in objects} == {2}
+    scores = [[found["score"] for found in one["translations"]] for one in objects]
+    assert all(best >= second for best, second in scores)
+    tokens = output(*command, "--tokenized", "--trees", text="(NP (DT the) (NN film))\n\n").split("\n")
+    assert len(tokens) == 3
+    assert tokens[0]
+
+
+def test_evaluate_prints_scores_and_compares(runs: Path) -> None:
+    tree, plain = (runs / f"sentiment-{system}" for system in ("tree-transformer", "transformer"))
+    printed = output("evaluate", plain, "--split", "dev", "--device", "cpu")
+    assert "dev: 20 examples" in printed
+    assert "95 %" in printed
+    assert "1-10         20" in printed
+    assert "paired bootstrap" in output(
+        "evaluate", tree, "--split", "dev", "--against", plain, "--device", "cpu"
+    )
+    run = runs / "translation-transformer"
+    assert "|tok:13a|" in output("evaluate", run, "--split", "dev", "--device", "cpu")
+    found = json.loads(output("evaluate", run, "--split", "dev", "--device", "cpu", "--json"))
+    assert found["scores"]["BLEU"]["signature"].startswith("nrefs:1")
+
+
+def test_what_is_wrong_is_said_in_one_line(runs: Path, tmp_path: Path) -> None:
+    classifier, translator = runs / "sentiment-transformer", runs / "translation-transformer"
+    for arguments, message in [
+        (("classify", "x", "--model", tmp_path / "none"), "none: no such folder"),
+        (("classify", "x", "--model", translator), "this model translates: see treeformer translate"),
+        (("translate", "--model", classifier), "this model classifies: see treeformer classify"),
+        (("classify", " ", "--model", classifier), "TEXT: expected words, got an empty text"),
+        (("classify", "(S (NP", "--trees", "--model", classifier), "TEXT:1:1: expected 2 more ')'"),
+        (("translate", "--model", translator, "--n-best", "2"), "--n-best: expected with --json"),
+        (("evaluate", classifier, "--split", "no"), "split: expected one of dev, train, got 'no'"),
+        (("evaluate", classifier, "--against", tmp_path), "no predictions for test; first run"),
+        (("classify", "x", "y", "--svg", "-", "--model", classifier), "--svg draws one tree, got 2"),
+    ]:
+        result = CliRunner().invoke(app, [*map(str, arguments)], input="(S")
+        assert isinstance(result.exception, ValueError)  # which `main` prints, see below
+        assert message in str(result.exception)
+        assert "\n" not in str(result.exception)
+    result = treeformer("translate", "--model", str(translator), "--trees", text="(NN ok)\n(S\n")
+    assert result.returncode == 1
+    assert result.stderr.startswith("treeformer: <stdin>:2:1: ")
+    assert result.stderr.count("\n") == 1

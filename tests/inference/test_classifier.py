@@ -1,0 +1,114 @@
+"""Classifiers say what their model says about the processed text, for every phrase."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.inference.runs import trained
+from tests.training.corpora import sentiment
+from treeformer import Tree, TreeProcessor
+from treeformer.data.preparation import prepare
+from treeformer.data.recipe import DataRecipe
+from treeformer.inference import classifier as module
+from treeformer.inference.classifier import Classifier
+from treeformer.inference.pictures import classified_svg, classified_text
+from treeformer.inference.translator import Translator
+from treeformer.models.systems import load
+from treeformer.trees import binarise
+
+TEXTS = ["The good film tells a great story.", "Bad.", "A plain film. The awful story is bad!"]
+
+
+def by_hand(run: Path, text: str) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+    """Probabilities of the sentence, of its words and of its nodes."""
+    system, model = load(run)
+    output = model.eval()(**TreeProcessor.from_pretrained(run)([text], reads=system.reads))
+    parts = (output.logits, output.get("leaf_logits"), output.get("node_logits"))
+    root, leaves, nodes = (None if part is None else part[0].softmax(-1) for part in parts)
+    assert root is not None
+    return root, leaves, nodes
+
+
+@pytest.mark.parametrize("system", ["tree-transformer", "transformer"])
+def test_an_answer_is_that_of_the_model_to_the_processed_text(runs: Path, system: str) -> None:
+    run = runs / f"sentiment-{system}"
+    classifier = Classifier.from_pretrained(run, device="cpu")
+    for text, found in zip(TEXTS, classifier(TEXTS), strict=True):
+        root, leaves, nodes = by_hand(run, text)
+        assert found.text == text
+        torch.testing.assert_close(torch.tensor(found.probabilities), root)
+        assert found.label == classifier.classes[int(root.argmax())]
+        assert [found.tree] == classifier.processor.trees([text])
+        if system == "transformer":
+            assert found.phrases == ()
+            continue
+        phrases = {phrase.span: torch.tensor(phrase.probabilities) for phrase in found.phrases}
+        assert phrases.keys() >= {(word, word + 1) for word in range(len(found.tree.words))}
+        for span, own in zip(found.tree.spans, nodes, strict=True):
+            torch.testing.assert_close(phrases.pop(span), own)
+        for (word, _), own in phrases.items():
+            torch.testing.assert_close(own, leaves[word])
+        last = found.phrases[-1]
+        assert (last.label, last.text) == (found.label, " ".join(found.tree.words))
+
+
+def test_trees_with_many_branches_are_cut_in_two_as_parses_are(runs: Path) -> None:
+    classifier = Classifier.from_pretrained(runs / "sentiment-tree-transformer", device="cpu")
+    tree = Tree.from_brackets("(ROOT (S (NP (DT the) (JJ good) (NN film)) (NN story)))", unary="keep")
+    found, cut = classifier([tree, binarise(Tree.from_brackets(str(tree)))])
+    assert str(found.tree) == "(S (NP (DT the) (@NP (JJ good) (NN film))) (NN story))"
+    assert found.phrases == cut.phrases
+
+
+def test_a_word_in_pieces_has_one_answer(tmp_path: Path) -> None:
+    words = sentiment(tmp_path)
+    bpe = {**words.manifest.recipe, "vocabulary": {"kind": "bpe", "size": 24}}
+    corpus = prepare(
+        DataRecipe.model_validate(bpe), tmp_path / "files", tmp_path / "pieces", tell=lambda line: None
+    )
+    run = trained(corpus, tmp_path / "run", "tree-transformer", "data.vocabulary={kind: bpe, size: 24}")
+    tree = Tree.from_brackets("(NP (JJ great) (NN story))")
+    (found,) = Classifier.from_pretrained(run, device="cpu")([tree])
+    assert [phrase.text for phrase in found.phrases] == ["great", "story", "great story"]
+
+
+def test_what_cannot_be_answered_is_said(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHIPPED", tmp_path / "no")
+    for action, message in [
+        (lambda: Classifier.from_pretrained(tmp_path / "none"), "none: no such folder"),
+        (lambda: Classifier.from_pretrained(tmp_path), "no config.json there, expected a run"),
+        (lambda: Classifier.from_pretrained(), "no model comes with this version"),
+        (lambda: Classifier.from_pretrained(runs / "translation-transformer"), "this model translates"),
+        (lambda: Translator.from_pretrained(runs / "sentiment-transformer"), "this model classifies"),
+        (lambda: Classifier.from_pretrained(runs / "sentiment-transformer", device="tpu"), "cpu or cuda"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            action()
+    begun = tmp_path / "begun"
+    shutil.copytree(runs / "sentiment-transformer", begun)
+    (begun / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match="begun: no model there yet"):
+        Classifier.from_pretrained(begun)
+    classifier = Classifier.from_pretrained(runs / "sentiment-transformer", device="cpu")
+    assert classifier([]) == []
+    assert classifier.answers(["", " \u2028 "]) == [None, None]
+    with pytest.raises(ValueError, match="got none in text 2"):
+        classifier(["fine", " "])
+    with pytest.raises(ValueError, match="expected a list of texts"):
+        classifier("fine")
+
+
+def test_every_phrase_is_drawn_in_the_colour_of_its_class(runs: Path) -> None:
+    classifier = Classifier.from_pretrained(runs / "sentiment-tree-transformer", device="cpu")
+    (found,) = classifier(["The good film."])
+    drawn = classified_text(found, classifier.classes, lambda text, colour: f"[{colour}|{text}]")
+    assert drawn.count("|") == len(found.phrases)
+    plain = classified_text(found, classifier.classes, lambda text, colour: text)
+    assert "good" in plain
+    svg = classified_svg(found, classifier.classes)
+    assert svg.count("<title>") == len(found.phrases)
+    assert f"good: {next(p.label for p in found.phrases if p.text == 'good')}" in svg
