@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 HOLD ?=
-BENCHMARKS := reading accumulate training_step documents loading
+BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-java lint format benchmark constraints clean

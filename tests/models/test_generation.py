@@ -122,6 +122,18 @@ def test_the_source_is_projected_at_the_first_step_alone(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tree", "plain"])
+def test_several_targets_of_a_source_are_decoded_as_if_each_had_its_own(kind: str) -> None:
+    model, inputs = model_and_inputs(kind)
+    target = torch.randint(4, 12, (4 * 3, 5))
+    shared = model(**inputs, decoder_input_ids=target, output_attentions=True)
+    repeated = {name: value.repeat_interleave(3, dim=0) for name, value in inputs.items()}
+    own = model(**repeated, decoder_input_ids=target, output_attentions=True)
+    torch.testing.assert_close(shared.logits, own.logits, rtol=0, atol=1e-9)
+    for one, other in zip(shared.cross_attentions, own.cross_attentions, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["tree", "plain"])
 def test_several_words_after_a_cached_prefix_equal_one_pass(kind: str) -> None:
     model, inputs = model_and_inputs(kind)
     target = torch.randint(4, 12, (4, 7))
