@@ -46,7 +46,7 @@ def main(prepared: str, folder: str, seed: str, *changes: str) -> None:
             os._exit(0)
         if chance.random() < 0.75:  # else it may be killed before it does anything
             wait_for_more(state, child)
-        time.sleep(chance.uniform(0, 0.3))
+        time.sleep(chance.uniform(0, 0.12))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status):
