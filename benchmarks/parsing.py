@@ -38,7 +38,13 @@ def gold_trees(path: Path) -> list[Tree]:
 def named_parser(name: str) -> Parser:
     """The parser of a name that `load_parser` knows, with options after commas."""
     name, *options = name.split(",")
-    return load_parser(name, **dict(option.split("=", 1) for option in options))
+    return load_parser(
+        name,
+        **{
+            key: value if value != "true" else True
+            for key, _, value in (option.partition("=") for option in options)
+        },
+    )
 
 
 def score(parser: Parser, gold: list[Tree]) -> Row:

@@ -129,8 +129,8 @@ def test_several_targets_of_a_source_are_decoded_as_if_each_had_its_own(kind: st
     repeated = {name: value.repeat_interleave(3, dim=0) for name, value in inputs.items()}
     own = model(**repeated, decoder_input_ids=target, output_attentions=True)
     torch.testing.assert_close(shared.logits, own.logits, rtol=0, atol=1e-9)
-    for one, other in zip(shared.cross_attentions, own.cross_attentions, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+    for mine, other in zip(shared.cross_attentions, own.cross_attentions, strict=True):
+        torch.testing.assert_close(mine, other, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["tree", "plain"])

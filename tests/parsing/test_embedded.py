@@ -86,6 +86,10 @@ def test_sentences_of_any_length_give_one_tree(parser: Parser, length: int) -> N
     assert tree.spans[-1] == (0, length)
 
 
+def test_in_bfloat16_plain_sentences_are_parsed_the_same() -> None:
+    assert [str(tree) for tree in load_parser("en", bf16=True).parse(SENTENCES)] == list(SENTENCES.values())
+
+
 def test_texts_give_their_sentences_and_documents_one_tree(parser: Parser) -> None:
     texts = ["It rains. We stay.", "", "Go! 🙂", "  \x00 \t"]
     assert [len(trees) for trees in parser.parse_texts(texts)] == [2, 0, 2, 0]

@@ -31,6 +31,7 @@ def command(
     engine: option.EngineName = Engine.LOCAL,
     timeout: option.Timeout = None,
     device: option.DeviceName = None,
+    bf16: option.Bf16 = False,
     model: option.ModelName = None,
     caseless: option.Caseless = False,
     memory: option.Memory = None,
@@ -49,6 +50,7 @@ def command(
     options = {
         "timeout": timeout,
         "device": device and device.value,
+        "bf16": bf16 or None,
         "model": model and model.value,
         "caseless": caseless or None,
         "memory": memory,

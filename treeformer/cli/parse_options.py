@@ -70,6 +70,14 @@ DeviceName = Annotated[
     Device | None,
     typer.Option(help="Of the embedded parser; all workers share the GPU.", rich_help_panel=_RUN),
 ]
+Bf16 = Annotated[
+    bool,
+    typer.Option(
+        "--bf16",
+        help="The embedded parser computes in bfloat16: faster where the hardware has it.",
+        rich_help_panel=_RUN,
+    ),
+]
 
 ModelName = Annotated[
     Model | None,

@@ -10,11 +10,11 @@ from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.command import CommandParser
 
 _OPTIONS = {
-    "embedded": {"device"},
+    "embedded": {"device", "bf16"},
     "corenlp": {"model", "caseless", "memory", "threads", "port", "address", "timeout"},
     "command": {"timeout"},
 }
-_TREES_DEPEND_ON = ("model", "caseless")
+_TREES_DEPEND_ON = ("model", "caseless", "bf16")
 
 
 def choose_parser(

@@ -62,6 +62,8 @@ def _started(workers: int) -> Any:
     except ImportError as error:
         raise ImportError("ray is not installed; install it with: pip install treeformer[ray]") from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    place: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"address": "local", "num_cpus": workers + 1}
+    place: dict[str, Any] = (
+        {} if "RAY_ADDRESS" in os.environ else {"address": "local", "num_cpus": workers + 1}
+    )
     ray.init(**place, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     return ray
