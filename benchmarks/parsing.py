@@ -38,13 +38,8 @@ def gold_trees(path: Path) -> list[Tree]:
 def named_parser(name: str) -> Parser:
     """The parser of a name that `load_parser` knows, with options after commas."""
     name, *options = name.split(",")
-    return load_parser(
-        name,
-        **{
-            key: value if value != "true" else True
-            for key, _, value in (option.partition("=") for option in options)
-        },
-    )
+    pairs = (option.partition("=") for option in options)
+    return load_parser(name, **{key: value == "true" or value for key, _, value in pairs})
 
 
 def score(parser: Parser, gold: list[Tree]) -> Row:
@@ -104,11 +99,11 @@ def plot(rows: list[Row], treebank: str, texts: str, output: Path) -> None:
     for name in dict.fromkeys(row["parser"] for row in rows):
         own = {row["file"]: row for row in rows if row["parser"] == name}
         place = own[texts]["sentences_a_second"], own[treebank]["f1"]
-        axes.plot(*place, "o")
-        axes.annotate(name, place, textcoords="offset points", xytext=(0, 7), ha="center", fontsize=8)
+        axes.plot(*place, "o", label=name)
     axes.set(xscale="log", xlabel=f"sentences a second, {texts}", ylabel=f"bracket F1, {treebank}")
     axes.margins(0.25)
     axes.grid(alpha=0.3)
+    axes.legend()
     figure.savefig(output, metadata={"Date": None})
 
 
@@ -129,9 +124,9 @@ def measured(options: argparse.Namespace) -> list[Row]:
             continue
         with named_parser(name) as parser:
             for file, lines in texts.items():
-                add(parser.name, file, speed(parser, lines))
+                add(name, file, speed(parser, lines))
             for file, trees in gold.items():
-                add(parser.name, file, score(parser, trees))
+                add(name, file, score(parser, trees))
     return rows
 
 
