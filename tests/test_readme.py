@@ -13,6 +13,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_the_examples_of_a_page_run(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
     text = file.read_text(encoding="utf-8")
     namespace: dict[str, object] = {}
     for block in BLOCK.finditer(text):

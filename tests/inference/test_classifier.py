@@ -13,8 +13,7 @@ from tests.training.corpora import sentiment
 from treeformer import Tree, TreeProcessor
 from treeformer.data.preparation import prepare
 from treeformer.data.recipe import DataRecipe
-from treeformer.inference import classifier as module
-from treeformer.inference.classifier import Classifier
+from treeformer.inference.classifier import SHIPPED, Classifier
 from treeformer.inference.pictures import classified_svg, classified_text
 from treeformer.inference.translator import Translator
 from treeformer.models.systems import load
@@ -76,12 +75,10 @@ def test_a_word_in_pieces_has_one_answer(tmp_path: Path) -> None:
     assert [phrase.text for phrase in found.phrases] == ["great", "story", "great story"]
 
 
-def test_what_cannot_be_answered_is_said(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHIPPED", tmp_path / "no")
+def test_what_cannot_be_answered_is_said(runs: Path, tmp_path: Path) -> None:
     for action, message in [
         (lambda: Classifier.from_pretrained(tmp_path / "none"), "none: no such folder"),
         (lambda: Classifier.from_pretrained(tmp_path), "no config.json there, expected a run"),
-        (lambda: Classifier.from_pretrained(), "no model comes with this version"),
         (lambda: Classifier.from_pretrained(runs / "translation-transformer"), "this model translates"),
         (lambda: Translator.from_pretrained(runs / "sentiment-transformer"), "this model classifies"),
         (lambda: Classifier.from_pretrained(runs / "sentiment-transformer", device="tpu"), "cpu or cuda"),
@@ -112,3 +109,18 @@ def test_every_phrase_is_drawn_in_the_colour_of_its_class(runs: Path) -> None:
     svg = classified_svg(found, classifier.classes)
     assert svg.count("<title>") == len(found.phrases)
     assert f"good: {next(p.label for p in found.phrases if p.text == 'good')}" in svg
+
+
+def test_the_model_that_comes_along_knows_praise_from_blame() -> None:
+    praise, blame = Classifier.from_pretrained()(
+        ["a gorgeous, witty, seductive movie.", "It is a dull, stupid mess."]
+    )
+    assert praise.label in ("positive", "very positive")
+    assert blame.label in ("negative", "very negative")
+    words = {phrase.text: phrase.label for phrase in praise.phrases}
+    assert words["movie"] == "neutral"
+    assert "positive" in words["witty"]
+
+
+def test_the_model_that_comes_along_is_small() -> None:
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 6_000_000

@@ -84,8 +84,6 @@ class Classifier:
         cls, folder: str | Path | None = None, *, device: str | None = None, bf16: bool = False
     ) -> Classifier:
         """The classifier of a run; see `load_run`. Without a folder the one that comes with the package."""
-        if folder is None and not SHIPPED.is_dir():
-            raise ValueError("no model comes with this version: name the folder of a run, --model RUN")
         return cls(load_run(folder or SHIPPED, "classification", device=device, bf16=bf16))
 
     @property
