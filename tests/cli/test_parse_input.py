@@ -177,6 +177,27 @@ class TestDisk:
         assert_refused(other, f"{output}.partial: begun with input = '6000 bytes")
         assert begun.startswith((tmp_path / "trees.partial").read_bytes())
 
+    def test_a_shorter_text_does_not_go_on(self, tmp_path: Path) -> None:
+        (tmp_path / "trees.partial").write_text("(ROOT (X a))\n(ROOT (X b))\n")
+        arguments = ("parse", "--parser-command", program(FLAT), "--output", str(tmp_path / "trees"))
+        result = treeformer(*arguments, text="a\n")
+        assert result.returncode == 1
+        assert "expected the text of the earlier run, got one of only 1 lines" in result.stderr
+        assert not (tmp_path / "trees").exists()
+
+    def test_what_cannot_be_written_or_would_be_lost_is_refused_at_once(self, tmp_path: Path) -> None:
+        text, folder = tmp_path / "text", tmp_path / "folder"
+        text.write_text("It rains.\n")
+        folder.mkdir()
+        for output, message in [
+            (folder, "expected the name of a file, got a folder or a device"),
+            (text, "expected another file than the text itself"),
+            (tmp_path / "trees.gz", "trees are written as plain text, which .gz is not"),
+        ]:
+            assert_refused(treeformer("parse", str(text), "--output", str(output)), message)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "text"]
+        assert text.read_text() == "It rains.\n"
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -195,6 +216,7 @@ class TestDisk:
             "--port does not go with --address",
         ),
         (["--parser", "corenlp", "--address", "nowhere"], "address = 'nowhere': expected http://HOST:PORT"),
+        (["--parser", "corenlp:de", "--device", "cpu"], "--device does not go with --parser corenlp:de"),
         (["--engine", "ray", "--device", "cuda"], "--device cuda does not go with --engine ray"),
     ],
 )

@@ -39,6 +39,19 @@ def test_a_program_that_is_not_there_is_refused() -> None:
         CommandParser("no-such-parser --fast").parse_tokens([["a"]])
     with pytest.raises(ValueError, match="command: expected a program, got nothing"):
         CommandParser(" ")
+    with pytest.raises(ValueError, match=r"command = \"parse 'em\": No closing quotation"):
+        CommandParser("parse 'em")
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan"), 1e9])
+def test_a_time_that_cannot_be_waited_for_is_refused(timeout: float) -> None:
+    with pytest.raises(ValueError, match="expected more than 0 seconds and at most a day"):
+        CommandParser("cat", timeout=timeout)
+
+
+def test_tokens_that_would_be_several_are_refused() -> None:
+    with pytest.raises(ValueError, match="separator"):
+        CommandParser(program(FLAT)).parse_tokens([["New York"]])
 
 
 def test_the_command_line_runs_it() -> None:

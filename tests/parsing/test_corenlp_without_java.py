@@ -79,6 +79,15 @@ class TestOptions:
         with pytest.raises(ValueError, match="expected 0 to 65535"):
             free_port(70_000)
 
+    def test_a_port_that_cannot_be(self, jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        program(tmp_path / "bin", "java", "exit 3")
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+        with (
+            CoreNlpParser("de", folder=jars, port=70_000) as parser,
+            pytest.raises(ValueError, match="port = 70000: expected 0 to 65535"),
+        ):
+            parser.parse(["Los!"])
+
 
 class TestJava:
     def test_missing(self, jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

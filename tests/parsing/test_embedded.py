@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -97,8 +98,26 @@ def test_texts_give_their_sentences_and_documents_one_tree(parser: Parser) -> No
     assert document.labels[-1] == "DOC"
     with pytest.raises(ValueError, match="got none in text 2"):
         parser.parse(["It rains.", ""], document=True)
-    with pytest.raises(ValueError, match="expected at least one word, got none in sentence 2"):
-        parser.parse_tokens([["a"], []])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message"),
+    [
+        ([], r"sentences\[1\]: expected at least one token"),
+        (["New York"], "separator"),
+        ([""], "empty"),
+        (["\ud800"], "lone surrogate"),
+        ("one string", "expected a sequence of strings"),
+    ],
+)
+def test_tokens_that_no_tree_can_have_are_refused(parser: Parser, sentence: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parser.parse_tokens([["a"], sentence])
+
+
+def test_one_string_is_not_taken_for_many_texts(parser: Parser) -> None:
+    with pytest.raises(ValueError, match="expected a list of texts, got one string"):
+        parser.parse("It rains.")
 
 
 def test_a_name_that_is_no_parser_is_refused(tmp_path: Path) -> None:
@@ -106,8 +125,22 @@ def test_a_name_that_is_no_parser_is_refused(tmp_path: Path) -> None:
         ValueError, match=r"expected an embedded language \(de, en, fr\), corenlp:en, .* got 'klingon'"
     ):
         load_parser("klingon")
-    (tmp_path / "parser.json").write_text("{")
-    with pytest.raises(ValueError, match="not a parser"):
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ("{", "not a parser"),
+        ("[]", "not a parser, parser.json lacks labels, language, name, sizes, tags, words"),
+        ('{"name": "no more"}', "not a parser, parser.json lacks labels, language"),
+        ((MODELS / "de" / "parser.json").read_text(encoding="utf-8"), "are not of one parser"),
+    ],
+    ids=["no JSON", "no object", "incomplete", "of another parser"],
+)
+def test_a_folder_that_holds_no_parser_is_refused(description: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "parser.json").write_text(description, encoding="utf-8")
+    shutil.copy(MODELS / "en" / "parser.safetensors", tmp_path)
+    with pytest.raises(ValueError, match=message):
         load_parser(tmp_path)
 
 

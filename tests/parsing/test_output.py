@@ -89,6 +89,15 @@ def test_another_run_does_not_go_on_with_it(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
+def test_a_run_that_fails_before_its_first_line_leaves_nothing(tmp_path: Path) -> None:
+    def broken(done: int) -> Iterator[Line]:
+        raise ValueError("no such parser")
+
+    with pytest.raises(ValueError, match="no such parser"):
+        write_lines(broken, tmp_path / "trees", ORIGIN)
+    assert files(tmp_path) == {}
+
+
 def test_a_run_without_failures_leaves_no_report(tmp_path: Path) -> None:
     (tmp_path / "trees.report").write_text("of an earlier run\n")
     assert write_lines(lambda done: [Parsed([], []).written()], tmp_path / "trees", ORIGIN) == 0

@@ -16,7 +16,7 @@ from treeformer.parsing.failures import Line
 from treeformer.parsing.output import fingerprint, write_lines
 from treeformer.parsing.ray_engine import parse_lines_with_ray
 from treeformer.trees import TreeFormatError
-from treeformer.trees.files import numbered_lines
+from treeformer.trees.files import COMPRESSED, numbered_lines
 
 
 def command(
@@ -58,6 +58,8 @@ def command(
         "port": port,
         "address": address,
     }
+    if output is not None:
+        _check_output(output, file)
     name, make_parser = choose_parser(parser, parser_command, language, options)
     parsed = _parsed(file, Reading(make_parser, tokenized, one_per_line), engine, workers)
     if output is None:
@@ -81,12 +83,25 @@ def _parsed(
         if done:
             _tell(f"{done} lines are there from an earlier run")
         lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
+        skipped = sum(1 for _ in islice(lines, done))
+        if skipped < done:
+            raise ValueError(f"expected the text of the earlier run, got one of only {skipped} lines")
         tally = Tally(done, _count(file))
         follow = shown if sys.stderr.isatty() and not sys.stdout.isatty() else told
-        yield from follow(parse(islice(lines, done, None), reading, workers=workers), tally)
+        yield from follow(parse(lines, reading, workers=workers), tally)
         _tell(f"{tally.lines} lines, {tally.sentences} sentences, {tally.speed()}")
 
     return parsed
+
+
+def _check_output(output: Path, file: Path | None) -> None:
+    """Refuse before the work what could not be written after it, or would be lost by it."""
+    if output.exists() and not output.is_file():
+        raise ValueError(f"--output {output}: expected the name of a file, got a folder or a device")
+    if file is not None and output.exists() and output.samefile(file):
+        raise ValueError(f"--output {output}: expected another file than the text itself")
+    if output.suffix in COMPRESSED:
+        raise ValueError(f"--output {output}: trees are written as plain text, which {output.suffix} is not")
 
 
 def _print(parsed: Iterator[Line]) -> None:

@@ -23,7 +23,7 @@ def choose_parser(
     """What to call the parser, with all that its trees depend on, and what makes it.
 
     Args:
-        parser: ``embedded``, ``corenlp`` or a folder.
+        parser: ``embedded``, ``corenlp``, a folder, or any other name that `load_parser` takes.
         command: a program instead.
         language: of the text.
         options: of the parser by name, ``None`` where none was given.
@@ -34,9 +34,9 @@ def choose_parser(
             raise ValueError(f"--parser {parser} and --parser-command: expected one of them")
         _check(given, "command", "--parser-command")
         return f"{language}, command {command}", partial(CommandParser, command, language, **given)
-    if parser == "corenlp":
-        _check(given, "corenlp", "--parser corenlp")
-        name = f"corenlp:{language}"
+    if parser.partition(":")[0] == "corenlp":
+        _check(given, "corenlp", f"--parser {parser}")
+        name = parser if ":" in parser else f"corenlp:{language}"
     else:
         _check(given, "embedded", f"--parser {parser}")
         name = language if parser == "embedded" else parser

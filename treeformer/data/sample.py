@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treeformer.trees import Tree, TreeFormatError, read_tree_lines
-from treeformer.trees.files import numbered_lines
+from treeformer.trees.files import COMPRESSED, numbered_lines
 from treeformer.trees.tree import Unary
 
 Span = tuple[int, int]
-COMPRESSED = (".xz", ".gz", ".bz2")
 
 
 class Sample(NamedTuple):

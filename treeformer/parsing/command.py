@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 
-from treeformer.parsing.parser import Parser
+from treeformer.parsing.parser import Parser, check_timeout, checked_sentences
 from treeformer.trees import Tree, TreeFormatError
 from treeformer.trees.escapes import encode_word
 
@@ -25,18 +25,20 @@ class CommandParser(Parser):
     """
 
     def __init__(self, command: str, language: str = "en", *, timeout: float = 600.0) -> None:
-        self.command = shlex.split(command)
+        try:
+            self.command = shlex.split(command)
+        except ValueError as error:  # a quotation mark that nothing closes
+            raise ValueError(f"command = {command!r}: {error}") from error
         if not self.command:
             raise ValueError("command: expected a program, got nothing")
-        if timeout <= 0:
-            raise ValueError(f"timeout = {timeout:g}: expected more than 0 seconds")
+        check_timeout(timeout)
         self.language = language
         self.name = f"command:{command}"
         self._timeout = timeout
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""
-        words = [tuple(sentence) for sentence in sentences]
+        words = checked_sentences(sentences)
         if not words:
             return []
         output = self._run("".join(" ".join(map(encode_word, sentence)) + "\n" for sentence in words))

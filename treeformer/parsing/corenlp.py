@@ -13,9 +13,15 @@ from typing import Any
 
 from treeformer.parsing import installation
 from treeformer.parsing.corenlp_server import ManagedServer, RefusedError, Server
-from treeformer.parsing.parser import FlatTreeWarning, Parser, flat_tree
+from treeformer.parsing.parser import (
+    FlatTreeWarning,
+    Parser,
+    check_timeout,
+    checked_sentences,
+    flat_tree,
+    listed,
+)
 from treeformer.trees import Tree
-from treeformer.trees.tree import checked_strings
 
 Properties = dict[str, str]
 Sentence = dict[str, Any]  # what CoreNLP says about one: its parse and its tokens
@@ -93,7 +99,7 @@ class CoreNlpParser(Parser):
 
     def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
         """For each text the trees of its sentences, ``[]`` for a text without words."""
-        texts = list(texts)
+        texts = listed(texts)
         with ThreadPoolExecutor(self._threads) as pool:
             parts = list(pool.map(self._text_by_text, list(_batches(texts))))
         answers = [answer for part in parts for answer in part]
@@ -108,12 +114,9 @@ class CoreNlpParser(Parser):
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""
-        given = [checked_strings(f"sentences[{number}]", words) for number, words in enumerate(sentences)]
-        if () in given:
-            raise ValueError(f"sentences[{given.index(())}]: expected at least one token, got none")
         return [
             _tree_over(*found, f"sentences[{number}]", number)
-            for number, found in enumerate(self._answers(given))
+            for number, found in enumerate(self._answers(checked_sentences(sentences)))
         ]
 
     def close(self) -> None:
@@ -261,8 +264,7 @@ def _check(language: str, model: str, caseless: bool, threads: int, timeout: flo
         raise ValueError(f"caseless = True: expected language 'en', got {language!r}")
     if threads < 1:
         raise ValueError(f"threads = {threads}: expected at least 1")
-    if timeout <= 0:
-        raise ValueError(f"timeout = {timeout}: expected more than 0 seconds")
+    check_timeout(timeout)
 
 
 def _properties(language: str, model: str, caseless: bool) -> tuple[Properties, Properties]:

@@ -102,7 +102,7 @@ class ManagedServer(Server):
         timeout: float,
         warm_up: Mapping[str, str],
     ) -> None:
-        super().__init__(f"http://{_HOST}:{port}", timeout=timeout)
+        super().__init__(f"http://{_HOST}:0", timeout=timeout)  # the port is found at each start
         if not re.fullmatch(r"\d+[kmgKMG]?", memory):
             raise ValueError(f"memory = {memory!r}: expected a number with k, m or g, such as '4g'")
         self._java = find_java()

@@ -15,13 +15,14 @@ from torch import Tensor
 from treeformer.parsing.chart import best_splits, spans_of
 from treeformer.parsing.lexicon import Lexicon
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
-from treeformer.parsing.parser import Parser
+from treeformer.parsing.parser import Parser, checked_sentences
 from treeformer.parsing.storage import restored
 from treeformer.trees import Tree
 from treeformer.trees.tree import trusted_tree
 
 LONGEST = 300  #: longer sentences are parsed in pieces of this many words, joined under one FRAG
 Span = tuple[int, int]
+_DESCRIBED = {"name", "language", "sizes", "labels", "tags", "words"}
 
 
 class EmbeddedParser(Parser):
@@ -49,14 +50,12 @@ class EmbeddedParser(Parser):
     ) -> None:
         if torch.device(device).type == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"device = {str(device)!r}: expected a GPU that torch can use, found none")
-        description, weights = _read(Path(folder))
+        description, self._network = _read(Path(folder))
         self.name: str = description["name"]
         self.language: str = description["language"]
         self._labels: list[list[str]] = [label.split("+")[::-1] for label in description["labels"]]
         self._tags: list[str] = description["tags"]
         self._lexicon = Lexicon(description["words"], description["sizes"]["buckets"])
-        self._network = ParserNetwork(NetworkSizes(**description["sizes"])).eval().requires_grad_(False)
-        self._network.load_state_dict(weights)
         self._network.to(device)
         self._device = torch.device(device)
         self._bf16 = bf16
@@ -64,10 +63,7 @@ class EmbeddedParser(Parser):
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""
-        words = [tuple(sentence) for sentence in sentences]
-        for number, sentence in enumerate(words, start=1):
-            if not sentence:
-                raise ValueError(f"sentences: expected at least one word, got none in sentence {number}")
+        words = checked_sentences(sentences)
         pieces = [
             sentence[at : at + LONGEST] for sentence in words for at in range(0, len(sentence), LONGEST)
         ]
@@ -147,13 +143,20 @@ class EmbeddedParser(Parser):
         )
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What ``parser.json`` says, and the weights."""
+def _read(folder: Path) -> tuple[dict[str, Any], ParserNetwork]:
+    """What ``parser.json`` says, and the network with its weights."""
     try:
         description = json.loads((folder / "parser.json").read_text(encoding="utf-8"))
-        return description, restored(load_file(folder / "parser.safetensors"))
-    except (json.JSONDecodeError, SafetensorError, UnicodeDecodeError) as error:
+        missing = _DESCRIBED - set(description)
+        if missing:
+            raise ValueError(f"parser.json lacks {', '.join(sorted(missing))}")
+        network = ParserNetwork(NetworkSizes(**description["sizes"])).eval().requires_grad_(False)
+        network.load_state_dict(restored(load_file(folder / "parser.safetensors")))
+    except (ValueError, TypeError, SafetensorError) as error:
         raise ValueError(f"{folder}: not a parser, {error}") from error
+    except RuntimeError as error:  # of load_state_dict: a long list
+        raise ValueError(f"{folder}: parser.json and parser.safetensors are not of one parser") from error
+    return description, network
 
 
 def _joined(pieces: list[Tree]) -> Tree:

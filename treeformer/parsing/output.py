@@ -33,14 +33,13 @@ def write_lines(parsed: Callable[[int], Iterable[Line]], output: Path, origin: M
     else:
         note.write_text(json.dumps(dict(origin), ensure_ascii=False), encoding="utf-8")
     failures = keep_lines(report, lambda line: json.loads(line)["line"] <= done)
-    # Unbuffered, and the report first: each line of trees that is there has its failures told.
-    with open(trees, "ab", buffering=0) as to_trees, open(report, "ab", buffering=0) as to_report:
-        for number, line in enumerate(parsed(done), start=done + 1):
-            for failure in line.failures:
-                told = json.dumps({"line": number, **failure._asdict()}, ensure_ascii=False)
-                _write_line(to_report, told)
-                failures += 1
-            _write_line(to_trees, line.text)
+    try:
+        failures += _append(parsed(done), trees, report, done)
+    except BaseException:
+        if not trees.exists() or not trees.stat().st_size:  # there is nothing to go on with
+            for path in (trees, report, note):
+                path.unlink(missing_ok=True)
+        raise
     if failures:
         os.replace(report, _beside(output, ".report"))
     else:
@@ -48,6 +47,20 @@ def write_lines(parsed: Callable[[int], Iterable[Line]], output: Path, origin: M
         _beside(output, ".report").unlink(missing_ok=True)
     os.replace(trees, output)
     note.unlink(missing_ok=True)
+    return failures
+
+
+def _append(parsed: Iterable[Line], trees: Path, report: Path, done: int) -> int:
+    """Write the lines that come after so many; the number of failures."""
+    failures = 0
+    # Unbuffered, and the report first: each line of trees that is there has its failures told.
+    with open(trees, "ab", buffering=0) as to_trees, open(report, "ab", buffering=0) as to_report:
+        for number, line in enumerate(parsed, start=done + 1):
+            for failure in line.failures:
+                told = json.dumps({"line": number, **failure._asdict()}, ensure_ascii=False)
+                _write_line(to_report, told)
+                failures += 1
+            _write_line(to_trees, line.text)
     return failures
 
 

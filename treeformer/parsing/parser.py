@@ -9,6 +9,9 @@ from typing import Self
 
 from treeformer.parsing.tokenizer import tokenize
 from treeformer.trees import Tree, join
+from treeformer.trees.tree import checked_strings
+
+_DAY = 86_400.0  # seconds
 
 
 class FlatTreeWarning(UserWarning):
@@ -42,7 +45,7 @@ class Parser(ABC):
 
         Sentences and tokens are those of `treeformer.parsing.tokenizer`, where a parser has none of its own.
         """
-        tokenized = [tokenize(text, self.language) for text in texts]
+        tokenized = [tokenize(text, self.language) for text in listed(texts)]
         trees = iter(self.parse_tokens(sentence for sentences in tokenized for sentence in sentences))
         return [[next(trees) for _ in sentences] for sentences in tokenized]
 
@@ -73,6 +76,27 @@ class Parser(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def listed(texts: Iterable[str]) -> list[str]:
+    """The texts; a string alone would be taken for as many texts as it has characters."""
+    if isinstance(texts, str):
+        raise ValueError("texts: expected a list of texts, got one string")
+    return list(texts)
+
+
+def checked_sentences(sentences: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The sentences of given tokens, each with one at least, and all of them such as a tree may have."""
+    checked = [checked_strings(f"sentences[{number}]", words) for number, words in enumerate(sentences)]
+    if () in checked:
+        raise ValueError(f"sentences[{checked.index(())}]: expected at least one token, got none")
+    return checked
+
+
+def check_timeout(seconds: float) -> None:
+    """Refuse what no program or server can be given as a time."""
+    if not 0 < seconds <= _DAY:
+        raise ValueError(f"timeout = {seconds:g}: expected more than 0 seconds and at most a day")
 
 
 def flat_tree(words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:

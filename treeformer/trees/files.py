@@ -10,6 +10,7 @@ from .errors import TreeFormatError
 from .tree import lone_surrogate
 
 TextSource = str | os.PathLike[str] | IO[str]
+COMPRESSED = (".xz", ".gz", ".bz2")  #: endings of files that are decompressed when read
 NumberedLines = Generator[tuple[int, str], None, None]
 
 

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from treeformer.data.sample import COMPRESSED, Bad, Sample, place, together, tree_lines
+from treeformer.data.sample import Bad, Sample, place, together, tree_lines
 from treeformer.data.tasks.task import DEV, Part, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees import Tree, TreeFormatError, read_trees
-from treeformer.trees.files import numbered_lines
+from treeformer.trees.files import COMPRESSED, numbered_lines
 from treeformer.trees.tree import Unary
 
 Row = dict[str, Any]
