@@ -87,6 +87,13 @@ def test_sentences_of_any_length_give_one_tree(parser: Parser, length: int) -> N
     assert tree.spans[-1] == (0, length)
 
 
+def test_english_apostrophes_may_be_curly(parser: Parser) -> None:
+    straight, curly = parser.parse(["It's Ann's and they don't care.", "It’s Ann’s and they don’t care."])
+    assert curly.tags == straight.tags
+    assert (curly.labels, curly.spans) == (straight.labels, straight.spans)
+    assert curly.words == tuple(word.replace("'", "’") for word in straight.words)
+
+
 def test_in_bfloat16_plain_sentences_are_parsed_the_same() -> None:
     assert [str(tree) for tree in load_parser("en", bf16=True).parse(SENTENCES)] == list(SENTENCES.values())
 

@@ -117,6 +117,8 @@ class EmbeddedParser(Parser):
         pieces: list[int] = []
         offsets: list[int] = []
         for words in sentences:
+            if self.language == "en":
+                words = tuple(map(_straight, words))
             features = [self._lexicon.features(word) for word in words]
             padding = [0] * (n - len(words))
             known.append([feature.known for feature in features] + padding)
@@ -157,6 +159,11 @@ def _read(folder: Path) -> tuple[dict[str, Any], ParserNetwork]:
     except RuntimeError as error:  # of load_state_dict: a long list
         raise ValueError(f"{folder}: parser.json and parser.safetensors are not of one parser") from error
     return description, network
+
+
+def _straight(word: str) -> str:
+    """The word with straight apostrophes, as English training text has them; a mark by itself is a quote."""
+    return word.replace("’", "'") if len(word) > 1 else word
 
 
 def _joined(pieces: list[Tree]) -> Tree:
