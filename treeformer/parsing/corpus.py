@@ -19,7 +19,7 @@ from treeformer.parsing.tokenizer import tokenize
 
 CHUNK = 1024  #: lines that are parsed together, at most ...
 CHARACTERS = 100_000  #: ... and of about this many characters
-FINAL = frozenset({".", "!", "?", "...", "…"})
+FINAL = ".!?…"  #: a token of these alone ends a sentence
 CLOSING = frozenset({"''", '"', "'", "”", "’", "»", ")", "]", "-RRB-"})
 _TOKEN = re.compile(r"[^ \t\r\n]+")  # what separates words in a file of trees separates tokens
 
@@ -97,15 +97,18 @@ def split_tokens(tokens: Sequence[str]) -> list[list[str]]:
 
     >>> split_tokens("he said : “ no ! ” then he left .".split())
     [['he', 'said', ':', '“', 'no', '!', '”'], ['then', 'he', 'left', '.']]
+    >>> split_tokens("what ?! no way !!!".split())
+    [['what', '?!'], ['no', 'way', '!!!']]
     """
     sentences: list[list[str]] = [[]]
     ended = False
     for token in tokens:
-        if ended and token not in FINAL and token not in CLOSING:
+        final = not token.strip(FINAL)
+        if ended and not final and token not in CLOSING:
             sentences.append([])
             ended = False
         sentences[-1].append(token)
-        ended = ended or token in FINAL
+        ended = ended or final
     return sentences
 
 

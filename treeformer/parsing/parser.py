@@ -32,7 +32,8 @@ class FlatTreeWarning(UserWarning):
 
 
 class Parser(ABC):
-    """Text or tokens to trees. Trees keep unary chains and have a root labelled ``ROOT``.
+    """Text or tokens to trees. Trees keep unary chains and have a root labelled ``ROOT``, but for
+    those of a `CommandParser`, which stay as its program writes them.
 
     A parser may hold a process or a connection: use it in a ``with`` block, or call `close`.
     """
