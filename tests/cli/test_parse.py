@@ -56,6 +56,9 @@ def test_a_parser_is_trained_from_a_recipe_and_used_from_its_folder(tmp_path: Pa
     assert "update 60: loss of brackets" in trained.stdout
     parsed = treeformer("parse", "--parser", str(folder), text="the dog sleeps\n")
     assert parsed.stdout == "(ROOT (S (NP (DT the) (NN dog)) (VP (VBZ sleeps))))\n"
+    other = treeformer("parse", "--parser", str(folder), "--language", "de", text="der Hund\n")
+    assert other.returncode == 1
+    assert "which has a language of its own" in other.stderr
     recipe.write_text(
         "{name: tiny, language: en, trees: [{file: cats.trees, licence: ours}], lerning: {updates: 1}}"
     )

@@ -22,7 +22,7 @@ from treeformer.trees.files import COMPRESSED, numbered_lines
 def command(
     file: option.File = None,
     output: option.Output = None,
-    language: option.Language = "en",
+    language: option.Language = None,
     parser: option.ParserName = "embedded",
     parser_command: option.ParserCommand = None,
     tokenized: option.Tokenized = False,

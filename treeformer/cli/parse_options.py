@@ -39,7 +39,7 @@ Output = Annotated[
     Path | None,
     typer.Option(help="Trees, a line for each line; an interrupted run goes on where it stopped."),
 ]
-Language = Annotated[str, typer.Option(help="Language of the text: en, de or fr.")]
+Language = Annotated[str | None, typer.Option(help="Language of the text: en (default), de or fr.")]
 ParserName = Annotated[
     str, typer.Option(help="embedded, corenlp, or a folder that `treeformer parser train` wrote.")
 ]

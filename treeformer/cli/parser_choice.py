@@ -18,17 +18,20 @@ _TREES_DEPEND_ON = ("model", "caseless", "bf16")
 
 
 def choose_parser(
-    parser: str, command: str | None, language: str, options: Mapping[str, Any]
+    parser: str, command: str | None, language: str | None, options: Mapping[str, Any]
 ) -> tuple[str, Callable[[], Parser]]:
     """What to call the parser, with all that its trees depend on, and what makes it.
 
     Args:
         parser: ``embedded``, ``corenlp``, a folder, or any other name that `load_parser` takes.
         command: a program instead.
-        language: of the text.
+        language: of the text; None where the parser has its own, else English.
         options: of the parser by name, ``None`` where none was given.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    if language is not None and parser not in ("embedded", "corenlp"):
+        raise ValueError(f"--language does not go with --parser {parser}, which has a language of its own")
+    language = language or "en"
     if command is not None:
         if parser != "embedded":
             raise ValueError(f"--parser {parser} and --parser-command: expected one of them")
