@@ -1,4 +1,4 @@
-"""Where numbers were measured."""
+"""The machine: where models run, and where numbers were measured."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from typing import Any
 import torch
 
 import treeformer
+
+
+def chosen_device(device: str | None) -> torch.device:
+    """The device of this name; by default a GPU where there is one."""
+    if device not in (None, "cpu", "cuda"):
+        raise ValueError(f"device: expected cpu or cuda, got {device!r}")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: there is no CUDA device here, expected cpu")
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def machine(device: torch.device) -> dict[str, Any]:

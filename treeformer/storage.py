@@ -1,9 +1,10 @@
-"""Files that are whole or not there, whenever the machine stops."""
+"""Files that are whole, or whole up to a line, whenever the machine stops."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -38,3 +39,17 @@ def flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
+    """The number of whole lines in a file up to the first that is not good; all that follows is cut off."""
+    if not path.exists():
+        return 0
+    lines = end = 0
+    with open(path, "rb+") as stream:
+        for line in stream:
+            if not line.endswith(b"\n") or not good(line):
+                break
+            lines, end = lines + 1, end + len(line)
+        stream.truncate(end)
+    return lines

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treeformer.data.buckets import Shape, buckets_of
-from treeformer.data.split import Example, Examples, Integers
+from treeformer.data.split import Example, Examples, Integers, integers
 from treeformer.data.vocabulary import END, IGNORED, PAD
 
 Reads = Literal["trees", "words"]
@@ -148,6 +148,34 @@ def collate(
     for name in batch.keys() & {"leaf_targets", "node_targets", "labels"}:
         batch[name][real:] = IGNORED
     return {name: torch.from_numpy(values) for name, values in batch.items()}
+
+
+def questions(
+    examples: Sequence[Example], *, reads: Reads = "trees", translates: bool = False
+) -> dict[str, Tensor]:
+    """What a model reads of these examples, padded to the longest; nothing of what they should be answered.
+
+    The words of ``reads="words"`` end with ``</s>`` if the model ``translates``.
+    """
+    ends = translates and reads == "words"
+    asked = [
+        Example(
+            example.input_ids,
+            example.node_ids,
+            example.node_spans,
+            target_ids=integers([]) if ends else None,  # a target of nothing asks for </s>
+        )
+        for example in examples
+    ]
+    shape = Shape(
+        len(asked),
+        max(len(example.input_ids) for example in asked) + ends,
+        max(len(example.node_ids) for example in asked),
+        1,
+    )
+    batch = collate(asked, shape, reads=reads)
+    batch.pop("labels", None)
+    return batch
 
 
 def _padded(

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from treeformer.configuration import Recipe
-from treeformer.data.batching import Reads, collate
-from treeformer.data.buckets import Shape
+from treeformer.data.batching import Reads, questions
 from treeformer.data.recipe import TreeKind
 from treeformer.data.sample import Span
 from treeformer.data.split import Example, integers
@@ -119,43 +118,36 @@ class TreeProcessor:
         examples = [self.encode(sentences(tree)) for tree in self._parsed(inputs)]
         if not examples:
             raise ValueError("inputs: expected at least one text or tree, got none")
-        if self.settings.kind == "translation" and reads == "words":  # a target of nothing asks for </s>
-            examples = [example._replace(target_ids=integers([])) for example in examples]
-        ends = examples[0].target_ids is not None
-        shape = Shape(
-            len(examples),
-            max(len(example.input_ids) for example in examples) + ends,
-            max(len(example.node_ids) for example in examples),
-            1,
-        )
-        batch = collate(examples, shape, reads=reads)
-        batch.pop("labels", None)
-        return batch
+        return questions(examples, reads=reads, translates=self.settings.kind == "translation")
 
     def trees(self, inputs: Sequence[str | Tree]) -> list[Tree]:
         """For each text or tree the tree that models read, over whole words; sentences under one ``DOC``.
 
         Given to the processor, these trees give the same inputs as the texts.
         """
-        return [
-            self._joined([self._shaped(tree) for tree in sentences(tree)]) for tree in self._parsed(inputs)
-        ]
+        return [self.as_read(tree) for tree in self._parsed(inputs)]
 
-    def _parsed(self, inputs: Sequence[str | Tree]) -> list[Tree]:
-        """The inputs, those that are text parsed; several sentences joined."""
+    def as_read(self, tree: Tree) -> Tree:
+        """The tree that models read of one that `parse` gave, over whole words."""
+        return self._joined([self._shaped(sentence) for sentence in sentences(tree)])
+
+    def parse(self, inputs: Sequence[str | Tree]) -> list[Tree | None]:
+        """The inputs as trees, several sentences under one ``DOC``; None for a text without words."""
         if isinstance(inputs, (str, Tree)):
             raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-        parsed = iter(self.parse([text for text in inputs if isinstance(text, str)]))
+        parsed = iter(self._parse_texts([text for text in inputs if isinstance(text, str)]))
+        return [next(parsed) if isinstance(item, str) else self._cut(sentences(item)) for item in inputs]
+
+    def _parsed(self, inputs: Sequence[str | Tree]) -> list[Tree]:
+        """The same; a text without words is an error."""
         found = []
-        for number, item in enumerate(inputs, start=1):
-            tree = next(parsed) if isinstance(item, str) else self._cut(sentences(item))
+        for number, tree in enumerate(self.parse(inputs), start=1):
             if tree is None:
                 raise ValueError(f"inputs: expected words in every text, got none in text {number}")
             found.append(tree)
         return found
 
-    def parse(self, texts: Sequence[str]) -> list[Tree | None]:
-        """For each text its tree, several sentences under one ``DOC``; None for a text without words."""
+    def _parse_texts(self, texts: Sequence[str]) -> list[Tree | None]:
         if not texts:
             return []
         if self.settings.tokenized:

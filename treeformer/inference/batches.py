@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from treeformer.data.batching import Reads, collate
-from treeformer.data.buckets import Shape
-from treeformer.data.split import Example, Examples, integers
+from treeformer.data.batching import Reads, questions
+from treeformer.data.split import Example, Examples
 
 
 def batches_by_size(
@@ -52,24 +51,5 @@ def model_inputs(
     translates: bool,
 ) -> dict[str, Tensor]:
     """What a model reads of these examples, on its device; nothing of what they should be answered."""
-    chosen = [_question(examples[number], translates) for number in numbers]
-    ends = translates and reads == "words"
-    shape = Shape(
-        len(chosen),
-        max(len(example.input_ids) for example in chosen) + ends,
-        max(len(example.node_ids) for example in chosen),
-        1,
-    )
-    batch = collate(chosen, shape, reads=reads)
-    batch.pop("labels", None)
+    batch = questions([examples[number] for number in numbers], reads=reads, translates=translates)
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
-
-
-def _question(example: Example, translates: bool) -> Example:
-    """The example without its answer; an empty target asks for ``</s>`` after a source of words."""
-    return Example(
-        example.input_ids,
-        example.node_ids,
-        example.node_spans,
-        target_ids=integers([]) if translates else None,
-    )

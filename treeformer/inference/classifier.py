@@ -102,12 +102,8 @@ class Classifier:
 
     def answers(self, inputs: Sequence[str | Tree]) -> list[Classification | None]:
         """The same, but None for a text without words."""
-        if isinstance(inputs, (str, Tree)):
-            raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-        parsed = iter(self.processor.parse([item for item in inputs if isinstance(item, str)]))
-        given = [next(parsed) if isinstance(item, str) else item for item in inputs]
-        trees = iter(self.processor.trees([tree for tree in given if tree is not None]))
-        read = [None if tree is None else next(trees) for tree in given]
+        parsed = self.processor.parse(inputs)
+        read = [None if tree is None else self.processor.as_read(tree) for tree in parsed]
         examples = [self.processor.encode(sentences(tree)) for tree in read if tree is not None]
         scored = iter(zip(examples, self.score(examples), strict=True))
         return [

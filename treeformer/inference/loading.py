@@ -11,6 +11,7 @@ from torch import nn
 
 from treeformer.data.processor import PROCESSOR, TreeProcessor
 from treeformer.data.tasks.task import Kind
+from treeformer.machine import chosen_device
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import System, load
 
@@ -55,15 +56,6 @@ def load_run(
     system, model = load(folder)
     nn.Module.to(model, chosen_device(device), torch.bfloat16 if bf16 else torch.float32)
     return Loaded(system, model.train(False).requires_grad_(False), processor)
-
-
-def chosen_device(device: str | None) -> torch.device:
-    """The device of this name; by default a GPU where there is one."""
-    if device not in (None, "cpu", "cuda"):
-        raise ValueError(f"device: expected cpu or cuda, got {device!r}")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device: there is no CUDA device here, expected cpu")
-    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def run_facts(folder: str | Path) -> dict[str, Any]:

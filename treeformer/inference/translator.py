@@ -69,10 +69,7 @@ class Translator:
         The translation of a text without words is empty. Several sentences are translated together.
         ``beams`` and ``length_penalty`` may differ from what the recipe says.
         """
-        if isinstance(inputs, (str, Tree)):
-            raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-        parsed = iter(self.processor.parse([item for item in inputs if isinstance(item, str)]))
-        trees = [next(parsed) if isinstance(item, str) else item for item in inputs]
+        trees = self.processor.parse(inputs)
         there = [number for number, tree in enumerate(trees) if tree is not None]
         examples = [self.processor.encode(sentences(tree)) for tree in trees if tree is not None]
         found = [[Translation("", (), 0.0)] * count for _ in inputs]

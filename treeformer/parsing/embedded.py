@@ -16,7 +16,7 @@ from treeformer.parsing.chart import best_splits, spans_of
 from treeformer.parsing.lexicon import Lexicon
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.parser import Parser, checked_sentences
-from treeformer.parsing.storage import restored
+from treeformer.parsing.weights import restored
 from treeformer.trees import Tree
 from treeformer.trees.tree import trusted_tree
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from treeformer.parsing.failures import Line
+from treeformer.storage import keep_lines
 
 
 def write_lines(parsed: Callable[[int], Iterable[Line]], output: Path, origin: Mapping[str, object]) -> int:
@@ -62,20 +63,6 @@ def _append(parsed: Iterable[Line], trees: Path, report: Path, done: int) -> int
                 failures += 1
             _write_line(to_trees, line.text)
     return failures
-
-
-def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
-    """The number of whole lines in a file up to the first that is not good; all that follows is cut off."""
-    if not path.exists():
-        return 0
-    lines = end = 0
-    with open(path, "rb+") as stream:
-        for line in stream:
-            if not line.endswith(b"\n") or not good(line):
-                break
-            lines, end = lines + 1, end + len(line)
-        stream.truncate(end)
-    return lines
 
 
 def fingerprint(path: Path) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from sacrebleu.metrics.bleu import BLEU
 from torch import Tensor, nn
 
 from treeformer.data.batching import BatchPlan, Reads, loader
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.split import Split
 from treeformer.evaluation.accuracy import right_classes, right_halves
+from treeformer.evaluation.translation import corpus_score, token_bleu
 from treeformer.models.pretrained import IGNORED
 from treeformer.training.losses import cross_entropy_sum, logits_and_targets
 from treeformer.training.processes import Processes
@@ -88,7 +88,7 @@ class DevSet:
                 if reference:
                     found.append((" ".join(words(answer)), " ".join(words(reference))))
         answers, references = zip(*self._processes.gather(found), strict=True)
-        return BLEU(tokenize="none", force=True).corpus_score(answers, [references]).score
+        return corpus_score(token_bleu(), answers, references).score
 
 
 def dev_set(recipe: ExperimentRecipe, corpus: PreparedCorpus, processes: Processes) -> DevSet | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from treeformer.parsing.output import keep_lines
+from treeformer.storage import keep_lines
 
 Line = Mapping[str, Any]
 

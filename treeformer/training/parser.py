@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from treeformer.configuration import Recipe
 from treeformer.parsing.contractions import contract
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
-from treeformer.parsing.storage import stored
+from treeformer.parsing.weights import stored
 from treeformer.training.parser_corpus import (
     IGNORED,
     Batch,

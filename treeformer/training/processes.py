@@ -9,6 +9,8 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 from torch import Tensor
 
+from treeformer.machine import chosen_device
+
 T = TypeVar("T")
 
 
@@ -20,12 +22,9 @@ class Processes:
     """
 
     def __init__(self, device: str | None = None) -> None:
-        if device not in (None, "cpu", "cuda"):
-            raise ValueError(f"device: expected cpu or cuda, got {device!r}")
-        if device == "cuda" and not torch.cuda.is_available():
-            raise ValueError("device: there is no CUDA device here, expected cpu")
-        self._state = PartialState(cpu=device == "cpu" or not torch.cuda.is_available())
-        self.device = torch.device(self._state.device if device != "cpu" else "cpu")
+        chosen = chosen_device(device)
+        self._state = PartialState(cpu=chosen.type == "cpu")
+        self.device = chosen if chosen.type == "cpu" else torch.device(self._state.device)
         self.count = self._state.num_processes
         self.rank = self._state.process_index
 

@@ -17,10 +17,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
+from treeformer.inference.loading import FACTS
 from treeformer.storage import write_file
 from treeformer.training.recipe import DecodingRecipe, ExperimentRecipe
-
-_FACTS = "run.json"
 
 
 class Run:
@@ -47,13 +46,13 @@ class Run:
         prepared = differences(corpus.manifest.recipe, recipe.data.model_dump(mode="json"), "data")
         if prepared:
             raise ValueError(f"{corpus.folder}: prepared for another recipe ({'; '.join(prepared)})")
-        if (folder / _FACTS).exists():
+        if (folder / FACTS).exists():
             self._go_on()
         elif folder.exists() and not all(path.name.startswith(".") for path in folder.iterdir()):
             raise ValueError(f"{folder}: there is something else; expected a run, an empty folder or none")
 
     def _go_on(self) -> None:
-        there = json.loads((self.folder / _FACTS).read_text(encoding="utf-8"))
+        there = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
         for key, what in (("seed", "seed"), ("corpus", "prepared corpus")):
             if there[key] != self.facts[key]:
                 raise ValueError(
@@ -88,7 +87,7 @@ class Run:
     def tell(self, **facts: Any) -> None:
         """Add facts to ``run.json``."""
         self.facts |= facts
-        write_file(self.folder / _FACTS, (json.dumps(self.facts, indent=1) + "\n").encode())
+        write_file(self.folder / FACTS, (json.dumps(self.facts, indent=1) + "\n").encode())
 
     def export(self, weights: Mapping[str, Tensor]) -> None:
         """Make these the weights that ``from_pretrained`` loads."""

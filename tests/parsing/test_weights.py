@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from treeformer.parsing.storage import restored, stored
+from treeformer.parsing.weights import restored, stored
 
 WEIGHTS = {
     "matrix": torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
