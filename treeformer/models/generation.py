@@ -1,7 +1,8 @@
-"""The decoding half of every translator with attention: keys and values of the source in, next words out."""
+"""The decoding half of every translator: what is seen of the source in, next words out."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,8 +14,7 @@ from transformers import DynamicCache, EncoderDecoderCache, GenerationMixin
 from treeformer.models.outputs import EncoderOutput, Layers, TranslationOutput, recorded_weights
 from treeformer.models.pretrained import IGNORED, PreTrained, check_ids, compute_dtype, cross_entropy
 from treeformer.nn import AttentionRecord, Decoder, sinusoids, with_positions
-from treeformer.nn.attention import additive, causal_mask
-from treeformer.nn.stacks import KeysValues
+from treeformer.nn.attention import KeysValues, Remember, additive, causal_mask
 
 
 class Memory(NamedTuple):
@@ -22,16 +22,38 @@ class Memory(NamedTuple):
 
     keys_values: list[KeysValues]  #: of each layer's cross-attention, ``[B, H, s, K]``
     mask: Tensor | None  #: ``[B, s]``, true for positions that are there
+    start: tuple[Tensor, ...] = ()  #: states ``[B, d]`` in which a recurrent decoder begins
 
 
-class AttentionTranslator(PreTrained, GenerationMixin):
-    """An encoder, a stack of attention decoder layers over its states, and one table for all tokens.
+class Target(NamedTuple):
+    """What a decoder reads of the target."""
 
-    A system sets ``encoder``, whose ``embedding`` holds the tokens in its first ``vocab_size`` rows, and
-    ``decoder``. Its ``forward`` names its inputs, encodes them, and calls `decode`.
+    ids: Tensor  #: ``[B, q]``, or ``[B · beams, q]``: those of one source one after another
+    mask: Tensor | None  #: ``[B, past + q]``, or None where padding stands on the right
+    past: int  #: how many tokens came before, in earlier steps
+    remember: Remember | None  #: past and new keys and values, of the layer ``layer_idx``
+
+
+class Traces:
+    """Lists that receive what is asked for, None for the rest."""
+
+    def __init__(self, attentions: bool | None, hidden_states: bool | None) -> None:
+        self.own: list[AttentionRecord] | None = [] if attentions else None
+        self.cross: list[AttentionRecord] | None = [] if attentions else None
+        self.hidden: list[Tensor] | None = [] if hidden_states else None
+
+
+class SequenceTranslator(PreTrained, GenerationMixin):
+    """An encoder, a decoder that looks at its states, and one table for all tokens.
+
+    A system sets ``encoder``, whose ``embedding`` holds the tokens in its first ``vocab_size`` rows, and says
+    how its decoder gets to its states (`target_states`). Its ``forward`` names its inputs, encodes them, and
+    calls `decode`.
     """
 
-    decoder: Decoder
+    @abstractmethod
+    def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
+        """``[B, q, d]`` states from which the next tokens are predicted."""
 
     def _expand_inputs_for_generation(  # type: ignore[override]
         self,
@@ -77,53 +99,66 @@ class AttentionTranslator(PreTrained, GenerationMixin):
             past_key_values: from an earlier call, with ``use_cache``.
             labels: ``[B, q]``, −100 where there is nothing to predict.
         """
-        if decoder_input_ids is None:
-            if labels is None:
-                raise ValueError("decoder_input_ids: expected these or labels, got neither")
-            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
-        sources = len(encoded.last_hidden_state)
-        if len(decoder_input_ids) % sources or (labels is not None and len(labels) != sources):
-            raise ValueError(
-                f"decoder_input_ids, labels: expected {sources} examples as in the source, "
-                f"got {len(decoder_input_ids)}"
-            )
-        check_ids("decoder_input_ids, labels", decoder_input_ids, self.config.vocab_size)
+        ids = self._target_ids(decoder_input_ids, labels, sources=len(encoded.last_hidden_state))
         if use_cache is None:
             use_cache = self.config.use_cache and labels is None and not self.training
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(), DynamicCache())
-        past = past_key_values.get_seq_length() if past_key_values is not None else 0
-        source = Source(memory()) if past_key_values is None else _cached(past_key_values, memory)
-        target = source.with_positions(self.get_input_embeddings()(decoder_input_ids), past)
-        target = F.dropout(target, self.config.dropout, self.training)
-        dtype = compute_dtype(target)
-        bias, causal = _target_bias(decoder_input_ids, decoder_attention_mask, past, dtype)
-        self_record: list[AttentionRecord] | None = [] if output_attentions else None
-        cross_record: list[AttentionRecord] | None = [] if output_attentions else None
-        hidden: list[Tensor] | None = [] if output_hidden_states else None
-        states = self.decoder(
-            target,
-            source.keys_values,
-            source.bias(dtype),
-            bias=bias,
-            causal=causal,
-            remember=None if past_key_values is None else past_key_values.self_attention_cache.update,
-            self_record=self_record,
-            cross_record=cross_record,
-            hidden=hidden,
-        )
+        if past_key_values is None:
+            source, target = Source(memory()), Target(ids, decoder_attention_mask, 0, None)
+        else:
+            source, own = _cached(past_key_values, memory), past_key_values.self_attention_cache
+            target = Target(ids, decoder_attention_mask, past_key_values.get_seq_length(), own.update)
+        traces = Traces(output_attentions, output_hidden_states)
+        states = self.target_states(target, source, traces)
         logits = F.linear(states, self.get_input_embeddings().weight[: self.config.vocab_size])
         return TranslationOutput(
             loss=None if labels is None else cross_entropy(logits, labels),
             logits=logits,
             past_key_values=past_key_values,
-            decoder_hidden_states=None if hidden is None else tuple(hidden),
-            decoder_attentions=recorded_weights(self_record),
-            cross_attentions=_of_each_target(recorded_weights(cross_record), len(target)),
+            decoder_hidden_states=None if traces.hidden is None else tuple(traces.hidden),
+            decoder_attentions=recorded_weights(traces.own),
+            cross_attentions=_of_each_target(recorded_weights(traces.cross), len(ids)),
             encoder_last_hidden_state=encoded.last_hidden_state,
             encoder_hidden_states=encoded.get("hidden_states"),
             encoder_attentions=encoded.get("attentions"),
             encoder_leaf_weights=encoded.get("leaf_weights"),
+        )
+
+    def _target_ids(self, given: Tensor | None, labels: Tensor | None, *, sources: int) -> Tensor:
+        """``decoder_input_ids``, made from the labels if they are not given."""
+        if given is None:
+            if labels is None:
+                raise ValueError("decoder_input_ids: expected these or labels, got neither")
+            given = self.prepare_decoder_input_ids_from_labels(labels)
+        if len(given) % sources or (labels is not None and len(labels) != sources):
+            raise ValueError(
+                f"decoder_input_ids, labels: expected {sources} examples as in the source, got {len(given)}"
+            )
+        check_ids("decoder_input_ids, labels", given, self.config.vocab_size)
+        return given
+
+
+class AttentionTranslator(SequenceTranslator):
+    """A translator whose decoder is a stack of layers over embedded tokens with positions."""
+
+    decoder: Decoder
+
+    def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
+        vectors = source.with_positions(self.get_input_embeddings()(target.ids), target.past)
+        vectors = F.dropout(vectors, self.config.dropout, self.training)
+        dtype = compute_dtype(vectors)
+        bias, causal = _target_bias(target, dtype)
+        return self.decoder(
+            vectors,
+            source.keys_values,
+            source.bias(dtype),
+            bias=bias,
+            causal=causal,
+            remember=target.remember,
+            self_record=traces.own,
+            cross_record=traces.cross,
+            hidden=traces.hidden,
         )
 
 
@@ -131,7 +166,7 @@ class Source:
     """What a decoder sees of the source, ready for all steps."""
 
     def __init__(self, memory: Memory) -> None:
-        self.keys_values, self._mask = memory
+        self.keys_values, self._mask, self.start = memory
         self._bias: Tensor | None = None
         self._positions: Tensor | None = None
 
@@ -179,10 +214,9 @@ def _of_each_target(weights: Layers | None, targets: int) -> Layers | None:
     return tuple(own.unflatten(2, (beams, -1)).transpose(1, 2).flatten(0, 1) for own in weights)
 
 
-def _target_bias(
-    ids: Tensor, mask: Tensor | None, past: int, dtype: torch.dtype
-) -> tuple[Tensor | None, bool]:
+def _target_bias(target: Target, dtype: torch.dtype) -> tuple[Tensor | None, bool]:
     """Bias ``[B or 1, 1, q, past + q]`` of self-attention, or None; and whether it is plainly causal."""
+    ids, mask, past, _ = target
     q = ids.shape[1]
     if mask is None and past == 0:
         return None, True

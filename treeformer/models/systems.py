@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from treeformer.models.configuration import SystemConfig
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.transformer import (
     TransformerConfig,
@@ -31,14 +32,25 @@ class System:
     name: what recipes call it.
     reads: ``trees``, or ``words`` for systems that read the leaves alone.
     config_class: holds its sizes.
-    classifier, translator: its two models.
+    classifier, translator: its models, None for what it cannot do.
     """
 
     name: str
     reads: Literal["trees", "words"]
-    config_class: type[TransformerConfig]
-    classifier: type[PreTrained]
-    translator: type[PreTrained]
+    config_class: type[SystemConfig]
+    classifier: type[PreTrained] | None
+    translator: type[PreTrained] | None
+
+    def model_class(self, kind: Kind) -> type[PreTrained]:
+        """Its model for a kind of task, or an error that names the systems that have one."""
+        found = self._for(kind)
+        if found is None:
+            able = [other.name for other in SYSTEMS.values() if other._for(kind)]
+            raise ValueError(f"model: {self.name} has no model for {kind}, expected one of {', '.join(able)}")
+        return found
+
+    def _for(self, kind: Kind) -> type[PreTrained] | None:
+        return self.translator if kind == "translation" else self.classifier
 
 
 SYSTEMS: dict[str, System] = {
@@ -112,16 +124,17 @@ def build(
         classes: their names, for a classifier.
     """
     check_size_names(system, sizes)
+    model_class = system.model_class(kind)
     options: dict[str, Any] = {**sizes, "vocab_size": vocab_size}
     if "node_vocab_size" in {field.name for field in fields(system.config_class)}:
         options["node_vocab_size"] = node_vocab_size
     if kind == "translation":
-        return system.translator(system.config_class(**options))
+        return model_class(system.config_class(**options))
     if not classes:
         raise ValueError("classes: expected at least one name for a classifier, got none")
     options["id2label"] = dict(enumerate(classes))
     options["label2id"] = {name: number for number, name in enumerate(classes)}
-    return system.classifier(system.config_class(**options))
+    return model_class(system.config_class(**options))
 
 
 def load(folder: str | Path) -> tuple[System, PreTrained]:
@@ -134,7 +147,7 @@ def load(folder: str | Path) -> tuple[System, PreTrained]:
     names = config.get("architectures") or [None]
     for system in SYSTEMS.values():
         for model_class in (system.classifier, system.translator):
-            if model_class.__name__ == names[0]:
+            if model_class is not None and model_class.__name__ == names[0]:
                 return system, model_class.from_pretrained(folder)
     raise ValueError(
         f"{path}: expected a model of treeformer, got architectures {config.get('architectures')}"

@@ -6,10 +6,11 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
-from transformers import EncoderDecoderCache, PreTrainedConfig
+from transformers import EncoderDecoderCache
 from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.classification import SequenceClassifier, sentence_loss
+from treeformer.models.configuration import SystemConfig
 from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import (
     ClassificationOutput,
@@ -40,17 +41,16 @@ from treeformer.nn.attention import additive
 from treeformer.nn.stacks import Norm
 
 
-class TransformerConfig(PreTrainedConfig):
+class TransformerConfig(SystemConfig):
     """Sizes of a Transformer; the defaults are the base model of Vaswani et al. (2017).
 
     Args:
-        vocab_size: number of tokens, source and target together; one table serves both and the output.
-        d_model, ffn_dim, attention_heads: widths, and number of heads.
+        vocab_size, d_model, num_labels: see `SystemConfig`.
+        ffn_dim, attention_heads: width of the feed-forward nets, and number of heads.
         encoder_layers, decoder_layers: they need not be equal; a classifier has no decoder.
         dropout: on embeddings and residual branches.
         attention_dropout: on attention weights.
         norm: ``post``, or ``pre`` with one last norm for each stack.
-        num_labels: number of labels of a classifier.
     """
 
     model_type = "treeformer-transformer"
@@ -59,33 +59,19 @@ class TransformerConfig(PreTrainedConfig):
         "num_attention_heads": "attention_heads",
         "num_hidden_layers": "decoder_layers",
     }
-    keys_to_ignore_at_inference = ["past_key_values"]  # noqa: RUF012
 
-    vocab_size: int = 32000
-    d_model: int = 512
     encoder_layers: int = 6
     decoder_layers: int = 6
     attention_heads: int = 8
     ffn_dim: int = 2048
-    dropout: float = 0.1
     attention_dropout: float = 0.0
     norm: Norm = "post"
-    bos_token_id: int = 0
-    pad_token_id: int = 1
-    eos_token_id: int = 2
-    decoder_start_token_id: int = 2
-    is_encoder_decoder: bool = True
-    use_cache: bool = True
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
         check_choice(self, "norm", get_args(Norm))
-        check_sizes(
-            self, "vocab_size", "d_model", "encoder_layers", "decoder_layers", "attention_heads", "ffn_dim"
-        )
-        check_rates(self, "dropout", "attention_dropout")
-        if not 0 <= self.pad_token_id < self.vocab_size:
-            raise ValueError(f"pad_token_id: expected 0 to {self.vocab_size - 1}, got {self.pad_token_id}")
+        check_sizes(self, "encoder_layers", "decoder_layers", "attention_heads", "ffn_dim")
+        check_rates(self, "attention_dropout")
 
 
 class TransformerEncoder(nn.Module):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+KeysValues = tuple[Tensor, Tensor]
+Remember = Callable[..., KeysValues]  #: adds new keys and values to those of earlier steps; returns them all
 
 
 class AttentionRecord(NamedTuple):
@@ -107,6 +111,21 @@ class Attention(MultiHeadAttention):
     ) -> Tensor:
         """Self-attention over ``states [B, s, d]``; see `attend` for the rest. Returns ``[B, s, d]``."""
         return self.attend(*self.project(states), bias, causal=causal, record=record)
+
+    def look_back(
+        self,
+        states: Tensor,
+        bias: Tensor | None = None,
+        *,
+        causal: bool = True,
+        remember: Remember | None = None,
+        record: list[AttentionRecord] | None = None,
+    ) -> Tensor:
+        """What states ``[B, q, d]`` of a target find among themselves and what is remembered."""
+        queries, keys, values = self.project(states)
+        if remember is not None:
+            keys, values = remember(keys, values)
+        return self.attend(queries, keys, values, bias, causal=causal, record=record)
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:

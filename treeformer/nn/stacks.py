@@ -9,11 +9,9 @@ from typing import Any, Literal
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from treeformer.nn.attention import Attention, AttentionRecord, MultiHeadAttention
+from treeformer.nn.attention import AttentionRecord, KeysValues, MultiHeadAttention, Remember
 
 Norm = Literal["post", "pre"]
-KeysValues = tuple[Tensor, Tensor]
-Remember = Callable[..., KeysValues]
 
 
 class Residual(nn.Module):
@@ -106,11 +104,19 @@ class Encoder(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the memory, and a feed-forward net."""
+    """Causal self-attention, attention to the memory, and a feed-forward net.
+
+    Args:
+        self_attention: an `Attention`, or anything else with its ``look_back``.
+        cross_attention: to the memory.
+        d_model, ffn_dim, dropout, norm: as in every layer here.
+    """
+
+    self_attention: Any
 
     def __init__(
         self,
-        self_attention: Attention,
+        self_attention: nn.Module,
         cross_attention: MultiHeadAttention,
         d_model: int,
         ffn_dim: int,
@@ -140,11 +146,10 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         """``[B, q, d]`` states after this layer; see `Decoder.forward`."""
 
-        def attend_to_past(x: Tensor) -> Tensor:
-            queries, keys, values = self.self_attention.project(x)
-            if remember is not None:
-                keys, values = remember(keys, values)
-            return self.self_attention.attend(queries, keys, values, bias, causal=causal, record=self_record)
+        def look_back(x: Tensor) -> Tensor:
+            return self.self_attention.look_back(
+                x, bias, causal=causal, remember=remember, record=self_record
+            )
 
         def attend_to_memory(x: Tensor) -> Tensor:
             beside = x.reshape(len(memory[0]), -1, x.shape[-1])  # several targets of one source side by side
@@ -152,7 +157,7 @@ class DecoderLayer(nn.Module):
             found = self.cross_attention.attend(queries, *memory, memory_bias, record=cross_record)
             return found.view_as(x)
 
-        states = self.self_attention_residual(states, attend_to_past)
+        states = self.self_attention_residual(states, look_back)
         states = self.cross_attention_residual(states, attend_to_memory)
         return self.feed_forward_residual(states, self.feed_forward)
 
