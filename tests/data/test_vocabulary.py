@@ -57,6 +57,14 @@ def test_words_seen_too_seldom_are_unknown() -> None:
     assert vocabulary.words(vocabulary.ids("8\u00a01/2")) == ["8\u00a01/2"]
 
 
+def test_words_learnt_in_lower_case_are_read_in_lower_case(tmp_path: Path) -> None:
+    vocabulary = WordVocabulary.learn({"The": 1, "the": 1, "Cat": 1, "<UNK>": 9}, min_count=2, lower=True)
+    vocabulary.save(tmp_path)
+    for same in (vocabulary, load_vocabulary(tmp_path)):
+        assert same.ids("THE") == same.ids("the") == (4,)
+        assert same.ids("cat") == same.ids("<UNK>") == (UNKNOWN,)
+
+
 @pytest.mark.parametrize("vocabulary", vocabularies(), ids=["words", "subwords"])
 def test_a_word_that_looks_like_a_special_token_is_none(vocabulary: Vocabulary) -> None:
     for token in SPECIAL_TOKENS:

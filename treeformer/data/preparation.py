@@ -231,7 +231,8 @@ class _Preparation:
         if isinstance(self.recipe.vocabulary, Subwords):
             vocabulary = SubwordVocabulary.learn(words, self.recipe.vocabulary.size)
         else:
-            vocabulary = WordVocabulary.learn(words, self.recipe.vocabulary.min_count)
+            settings = self.recipe.vocabulary
+            vocabulary = WordVocabulary.learn(words, settings.min_count, lower=settings.lower)
         self.tell(f"{vocabulary.rows} tokens, {len(known)} labels of nodes")
         return vocabulary, known, tuple(sorted(classes)) if names is None else names
 

@@ -23,6 +23,7 @@ class Words(Recipe):
 
     kind: Literal["words"]
     min_count: int = Field(default=2, ge=1)
+    lower: bool = Field(default=False, description="read words in lower case")
 
 
 class Subwords(Recipe):

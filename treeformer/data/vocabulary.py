@@ -7,10 +7,11 @@ one by one, so nothing here splits text, and a word that looks like a special to
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.trainers import BpeTrainer
 
@@ -55,7 +56,7 @@ class Vocabulary(ABC):
 
 
 class WordVocabulary(Vocabulary):
-    """Whole words; those that are not known are ``<unk>``.
+    """Whole words; those that are not known are ``<unk>``. One that was learnt in lower case reads so, too.
 
     >>> vocabulary = WordVocabulary.learn({"the": 9, "cat": 2, "purrs": 1}, min_count=2)
     >>> vocabulary.ids("cat"), vocabulary.ids("purrs"), vocabulary.words([4, 5, 3, 2])
@@ -67,17 +68,23 @@ class WordVocabulary(Vocabulary):
         numbers = {word: number for word, number in tokenizer.get_vocab().items() if number > UNKNOWN}
         self._ids = {word: (number,) for word, number in numbers.items()}
         self._words = {number: word for word, number in numbers.items()} | {UNKNOWN: SPECIAL_TOKENS[UNKNOWN]}
+        self._lower = tokenizer.normalizer is not None
 
     @classmethod
-    def learn(cls, counts: Mapping[str, int], min_count: int) -> WordVocabulary:
+    def learn(cls, counts: Mapping[str, int], min_count: int, *, lower: bool = False) -> WordVocabulary:
         """The words that were counted often enough, frequent ones first."""
+        if lower:
+            counts = _lowered(counts)
         known = [word for word, count in counts.items() if count >= min_count and word not in SPECIAL_TOKENS]
         known.sort(key=lambda word: (-counts[word], word))
         numbers = {word: number for number, word in enumerate((*SPECIAL_TOKENS, *known))}
-        return cls(_with_special_tokens(Tokenizer(WordLevel(numbers, unk_token=SPECIAL_TOKENS[UNKNOWN]))))
+        tokenizer = _with_special_tokens(Tokenizer(WordLevel(numbers, unk_token=SPECIAL_TOKENS[UNKNOWN])))
+        if lower:
+            tokenizer.normalizer = normalizers.Lowercase()
+        return cls(tokenizer)
 
     def ids(self, word: str) -> tuple[int, ...]:
-        return self._ids.get(word, (UNKNOWN,))
+        return self._ids.get(word.lower() if self._lower else word, (UNKNOWN,))
 
     def words(self, ids: Iterable[int]) -> list[str]:
         return [self._words[number] for number in ids if number in self._words]
@@ -143,6 +150,14 @@ def load_vocabulary(folder: Path) -> Vocabulary:
 def _with_special_tokens(tokenizer: Tokenizer) -> Tokenizer:
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     return tokenizer
+
+
+def _lowered(counts: Mapping[str, int]) -> Mapping[str, int]:
+    """The counts of the same words in lower case."""
+    lowered: Counter[str] = Counter()
+    for word, count in counts.items():
+        lowered[word.lower()] += count
+    return lowered
 
 
 def _marked(word: str) -> str:
