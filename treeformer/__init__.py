@@ -9,12 +9,33 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what a type checker reads; _MODULES is what runs, and a test compares the two
     from treeformer.data.processor import TreeProcessor as TreeProcessor
+    from treeformer.models.bilstm import BiLstmConfig as BiLstmConfig
+    from treeformer.models.bilstm import BiLstmForSequenceClassification as BiLstmForSequenceClassification
+    from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig as ConvSeq2SeqConfig
+    from treeformer.models.conv_seq2seq import (
+        ConvSeq2SeqForConditionalGeneration as ConvSeq2SeqForConditionalGeneration,
+    )
+    from treeformer.models.dynamic_conv import DynamicConvConfig as DynamicConvConfig
+    from treeformer.models.dynamic_conv import (
+        DynamicConvForConditionalGeneration as DynamicConvForConditionalGeneration,
+    )
+    from treeformer.models.dynamic_conv import (
+        DynamicConvForSequenceClassification as DynamicConvForSequenceClassification,
+    )
     from treeformer.models.transformer import TransformerConfig as TransformerConfig
     from treeformer.models.transformer import (
         TransformerForConditionalGeneration as TransformerForConditionalGeneration,
     )
     from treeformer.models.transformer import (
         TransformerForSequenceClassification as TransformerForSequenceClassification,
+    )
+    from treeformer.models.tree2seq import Tree2SeqConfig as Tree2SeqConfig
+    from treeformer.models.tree2seq import (
+        Tree2SeqForConditionalGeneration as Tree2SeqForConditionalGeneration,
+    )
+    from treeformer.models.tree_lstm import TreeLstmConfig as TreeLstmConfig
+    from treeformer.models.tree_lstm import (
+        TreeLstmForSequenceClassification as TreeLstmForSequenceClassification,
     )
     from treeformer.models.tree_transformer import TreeTransformerConfig as TreeTransformerConfig
     from treeformer.models.tree_transformer import (
@@ -40,6 +61,17 @@ _MODULES = {
     "TransformerConfig": "treeformer.models.transformer",
     "TransformerForSequenceClassification": "treeformer.models.transformer",
     "TransformerForConditionalGeneration": "treeformer.models.transformer",
+    "DynamicConvConfig": "treeformer.models.dynamic_conv",
+    "DynamicConvForSequenceClassification": "treeformer.models.dynamic_conv",
+    "DynamicConvForConditionalGeneration": "treeformer.models.dynamic_conv",
+    "ConvSeq2SeqConfig": "treeformer.models.conv_seq2seq",
+    "ConvSeq2SeqForConditionalGeneration": "treeformer.models.conv_seq2seq",
+    "BiLstmConfig": "treeformer.models.bilstm",
+    "BiLstmForSequenceClassification": "treeformer.models.bilstm",
+    "TreeLstmConfig": "treeformer.models.tree_lstm",
+    "TreeLstmForSequenceClassification": "treeformer.models.tree_lstm",
+    "Tree2SeqConfig": "treeformer.models.tree2seq",
+    "Tree2SeqForConditionalGeneration": "treeformer.models.tree2seq",
 }
 
 __all__ = ["__version__", *_MODULES]

@@ -8,27 +8,45 @@ from torch import Tensor
 
 from tests.models.inputs import SIZES, examples, inputs_of, one, plain, tree_config
 from treeformer import (
+    ConvSeq2SeqConfig,
+    ConvSeq2SeqForConditionalGeneration,
+    DynamicConvConfig,
+    DynamicConvForConditionalGeneration,
     TransformerConfig,
     TransformerForConditionalGeneration,
+    Tree2SeqConfig,
+    Tree2SeqForConditionalGeneration,
     TreeTransformerForConditionalGeneration,
 )
+from treeformer.models.generation import SequenceTranslator as Model
 
 PADDING, END = 1, 2
-Model = TransformerForConditionalGeneration | TreeTransformerForConditionalGeneration
+SEEDS = {"tree": 6, "plain": 4, "dynamic": 4, "gated": 7, "recurrent": 6}
+KINDS = list(SEEDS)
+READ_TREES = ("tree", "recurrent")
+
+
+def model_of(kind: str, **changes: object) -> Model:
+    """A small model: a Tree Transformer, a Transformer, a Dynamic Conv, a Conv-Seq2Seq or a Tree2Seq."""
+    sizes = {**SIZES, "vocab_size": 12, "decoder_layers": 2, **changes}
+    if kind == "tree":
+        return TreeTransformerForConditionalGeneration(tree_config(vocab_size=12, **changes))
+    if kind == "plain":
+        return TransformerForConditionalGeneration(TransformerConfig(**sizes))
+    if kind == "dynamic":
+        return DynamicConvForConditionalGeneration(DynamicConvConfig(decoder_kernels=[2, 4], **sizes))
+    del sizes["attention_heads"], sizes["ffn_dim"]
+    if kind == "recurrent":
+        del sizes["encoder_layers"]
+        return Tree2SeqForConditionalGeneration(Tree2SeqConfig(**sizes))
+    return ConvSeq2SeqForConditionalGeneration(ConvSeq2SeqConfig(channels=20, positions=4, **sizes))
 
 
 def model_and_inputs(kind: str, **changes: object) -> tuple[Model, dict[str, Tensor]]:
     """A small model with lively weights, so that beams differ, and a batch for it."""
-    torch.manual_seed({"tree": 6, "plain": 4}[kind])
-    inputs = inputs_of(examples())
-    model: Model
-    if kind == "tree":
-        model = TreeTransformerForConditionalGeneration(tree_config(vocab_size=12, **changes))
-    else:
-        model = TransformerForConditionalGeneration(
-            TransformerConfig(**{**SIZES, "vocab_size": 12, "decoder_layers": 2, **changes})
-        )
-        inputs = plain(inputs)
+    torch.manual_seed(SEEDS[kind])
+    inputs = inputs_of(examples()) if kind in READ_TREES else plain(inputs_of(examples()))
+    model = model_of(kind, **changes)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     with torch.no_grad():
@@ -75,14 +93,15 @@ def generate(model: Model, inputs: dict[str, Tensor], **options: object) -> tupl
     return [[t for t in row if t != PADDING] for row in found.sequences.tolist()], found.sequences_scores
 
 
-@pytest.mark.parametrize("kind", ["tree", "plain"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length_penalty", [0.6, 1.0])
 def test_beams_are_those_of_a_plain_beam_search(kind: str, length_penalty: float) -> None:
     model, inputs = model_and_inputs(kind)
     rows, scores = generate(model, inputs, length_penalty=length_penalty)
     lengths = set()
     for index in range(4):
-        own = one(inputs, index) if kind == "tree" else plain(one({**inputs_of(examples()), **inputs}, index))
+        own = one({**inputs_of(examples()), **inputs}, index)
+        own = own if kind in READ_TREES else plain(own)
         expected = plain_beam_search(model, own, beams=3, steps=6, length_penalty=length_penalty)
         for rank, (tokens, score) in enumerate(expected):
             assert rows[3 * index + rank] == [token for token in tokens if token != PADDING]
@@ -100,6 +119,12 @@ def test_beams_are_those_of_a_plain_beam_search(kind: str, length_penalty: float
         ("tree", {"encoder_layers": 1, "decoder_layers": 3}),
         ("plain", {}),
         ("plain", {"norm": "pre", "encoder_layers": 3}),
+        ("dynamic", {}),
+        ("dynamic", {"norm": "pre", "convolution": "lightweight"}),
+        ("recurrent", {}),
+        ("recurrent", {"decoder_layers": 1, "composition": "child-sum"}),
+        ("gated", {}),
+        ("gated", {"kernel": 5, "encoder_layers": 3}),
     ],
 )
 def test_the_cache_changes_neither_tokens_nor_scores(kind: str, changes: dict[str, object]) -> None:
@@ -110,7 +135,7 @@ def test_the_cache_changes_neither_tokens_nor_scores(kind: str, changes: dict[st
     torch.testing.assert_close(cached_scores, scores, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["tree", "plain"])
+@pytest.mark.parametrize("kind", ["tree", "plain", "dynamic"])
 def test_the_source_is_projected_at_the_first_step_alone(kind: str) -> None:
     model, inputs = model_and_inputs(kind)
     calls = []
@@ -121,7 +146,7 @@ def test_the_source_is_projected_at_the_first_step_alone(kind: str) -> None:
     assert calls == [4]  # sentences, whatever the number of beams
 
 
-@pytest.mark.parametrize("kind", ["tree", "plain"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_several_targets_of_a_source_are_decoded_as_if_each_had_its_own(kind: str) -> None:
     model, inputs = model_and_inputs(kind)
     target = torch.randint(4, 12, (4 * 3, 5))
@@ -133,7 +158,7 @@ def test_several_targets_of_a_source_are_decoded_as_if_each_had_its_own(kind: st
         torch.testing.assert_close(mine, other, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["tree", "plain"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_several_words_after_a_cached_prefix_equal_one_pass(kind: str) -> None:
     model, inputs = model_and_inputs(kind)
     target = torch.randint(4, 12, (4, 7))
@@ -143,7 +168,7 @@ def test_several_words_after_a_cached_prefix_equal_one_pass(kind: str) -> None:
     torch.testing.assert_close(torch.cat([first.logits, rest.logits], dim=1), whole, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["tree", "plain"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_word_sees_a_later_one(kind: str) -> None:
     model, inputs = model_and_inputs(kind)
     target = torch.randint(4, 12, (4, 6))
@@ -168,6 +193,20 @@ def test_a_masked_target_word_is_seen_by_no_later_one() -> None:
     torch.testing.assert_close(results[0][:, 2:], results[1][:, 2:])
     with pytest.raises(ValueError, match=r"decoder_attention_mask: expected a shape \[4, 5\], got \[4, 4\]"):
         model(**inputs, decoder_input_ids=target, decoder_attention_mask=mask[:, :4])
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "gated"])
+def test_convolutions_take_a_target_mask_that_hides_padding_on_the_right_alone(kind: str) -> None:
+    model, inputs = model_and_inputs(kind)
+    target = torch.randint(4, 12, (4, 5))
+    right = torch.arange(5) < torch.tensor([[5], [3], [1], [4]])
+    for mask in (right, right.long()):
+        masked = model(**inputs, decoder_input_ids=target, decoder_attention_mask=mask)
+        assert torch.equal(masked.logits, model(**inputs, decoder_input_ids=target).logits)
+    with pytest.raises(ValueError, match="decoder_attention_mask: expected tokens first, then padding"):
+        model(**inputs, decoder_input_ids=target, decoder_attention_mask=right.flip(1))
+    with pytest.raises(ValueError, match=r"decoder_attention_mask: expected a shape \[4, 5\], got \[4, 4\]"):
+        model(**inputs, decoder_input_ids=target, decoder_attention_mask=right[:, :4])
 
 
 def test_labels_are_shifted_after_the_start_token_and_ignored_ones_are_padding() -> None:

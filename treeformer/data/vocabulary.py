@@ -46,6 +46,12 @@ class Vocabulary(ABC):
     def words(self, ids: Iterable[int]) -> list[str]:
         """The words that pieces make up; special tokens other than ``<unk>`` are left out."""
 
+    def whole_words(self) -> dict[str, int]:
+        """The words that are one token each, and the numbers of these tokens."""
+        numbers = range(UNKNOWN + 1, self.tokenizer.get_vocab_size())
+        words = (("".join(self.words([number])), number) for number in numbers)
+        return {word: number for word, number in words if word and self.ids(word) == (number,)}
+
     def pieces(self, word: str) -> list[str]:
         """The pieces of a word as text."""
         return [str(self.tokenizer.id_to_token(number)) for number in self.ids(word)]

@@ -1,10 +1,19 @@
 """One file a system. All follow the conventions of Hugging Face transformers."""
 
+from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
+from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
+from treeformer.models.dynamic_conv import (
+    DynamicConvConfig,
+    DynamicConvForConditionalGeneration,
+    DynamicConvForSequenceClassification,
+)
 from treeformer.models.transformer import (
     TransformerConfig,
     TransformerForConditionalGeneration,
     TransformerForSequenceClassification,
 )
+from treeformer.models.tree2seq import Tree2SeqConfig, Tree2SeqForConditionalGeneration
+from treeformer.models.tree_lstm import TreeLstmConfig, TreeLstmForSequenceClassification
 from treeformer.models.tree_transformer import (
     TreeTransformerConfig,
     TreeTransformerForConditionalGeneration,
@@ -12,9 +21,20 @@ from treeformer.models.tree_transformer import (
 )
 
 __all__ = [
+    "BiLstmConfig",
+    "BiLstmForSequenceClassification",
+    "ConvSeq2SeqConfig",
+    "ConvSeq2SeqForConditionalGeneration",
+    "DynamicConvConfig",
+    "DynamicConvForConditionalGeneration",
+    "DynamicConvForSequenceClassification",
     "TransformerConfig",
     "TransformerForConditionalGeneration",
     "TransformerForSequenceClassification",
+    "Tree2SeqConfig",
+    "Tree2SeqForConditionalGeneration",
+    "TreeLstmConfig",
+    "TreeLstmForSequenceClassification",
     "TreeTransformerConfig",
     "TreeTransformerForConditionalGeneration",
     "TreeTransformerForSequenceClassification",

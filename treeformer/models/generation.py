@@ -33,6 +33,25 @@ class Target(NamedTuple):
     past: int  #: how many tokens came before, in earlier steps
     remember: Remember | None  #: past and new keys and values, of the layer ``layer_idx``
 
+    def unmasked(self) -> Target:
+        """The same for a decoder that cannot skip tokens, and need not if padding stands on the right."""
+        self.check_mask()
+        if self.mask is not None:
+            there = self.mask.bool()
+            if (there[:, 1:] & ~there[:, :-1]).any():
+                raise ValueError(
+                    "decoder_attention_mask: expected tokens first, then padding, got tokens after padding"
+                )
+        return self._replace(mask=None)
+
+    def check_mask(self) -> None:
+        """Refuse a mask of another shape than that of the tokens so far."""
+        expected = [self.ids.shape[0], self.past + self.ids.shape[1]]
+        if self.mask is not None and list(self.mask.shape) != expected:
+            raise ValueError(
+                f"decoder_attention_mask: expected a shape {expected}, got {list(self.mask.shape)}"
+            )
+
 
 class Traces:
     """Lists that receive what is asked for, None for the rest."""
@@ -224,10 +243,7 @@ def _target_bias(target: Target, dtype: torch.dtype) -> tuple[Tensor | None, boo
         return None, False
     visible = causal_mask(q, past + q, ids.device)[None]
     if mask is not None:
-        if mask.shape != (ids.shape[0], past + q):
-            raise ValueError(
-                f"decoder_attention_mask: expected a shape {[ids.shape[0], past + q]}, got {list(mask.shape)}"
-            )
+        target.check_mask()
         # a query sees itself, so that no row is empty
         itself = torch.eye(past + q, dtype=torch.bool, device=ids.device)[past:]
         visible = visible & (mask[:, None].bool() | itself)

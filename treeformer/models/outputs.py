@@ -73,8 +73,8 @@ class TranslationOutput(ModelOutput):
 
 
 def recorded_weights(record: list[AttentionRecord] | None) -> Layers | None:
-    """The attention weights of each layer."""
-    return None if record is None else tuple(entry.weights for entry in record)
+    """The attention weights of each layer, None where there is no attention."""
+    return tuple(entry.weights for entry in record) if record else None
 
 
 def recorded_leaf_weights(record: list[AttentionRecord] | None) -> Layers | None:

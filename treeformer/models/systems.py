@@ -9,13 +9,22 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
 from treeformer.models.configuration import SystemConfig
+from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
+from treeformer.models.dynamic_conv import (
+    DynamicConvConfig,
+    DynamicConvForConditionalGeneration,
+    DynamicConvForSequenceClassification,
+)
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.transformer import (
     TransformerConfig,
     TransformerForConditionalGeneration,
     TransformerForSequenceClassification,
 )
+from treeformer.models.tree2seq import Tree2SeqConfig, Tree2SeqForConditionalGeneration
+from treeformer.models.tree_lstm import TreeLstmConfig, TreeLstmForSequenceClassification
 from treeformer.models.tree_transformer import (
     TreeTransformerConfig,
     TreeTransformerForConditionalGeneration,
@@ -70,6 +79,17 @@ SYSTEMS: dict[str, System] = {
             TransformerForSequenceClassification,
             TransformerForConditionalGeneration,
         ),
+        System(
+            "dynamic-conv",
+            "words",
+            DynamicConvConfig,
+            DynamicConvForSequenceClassification,
+            DynamicConvForConditionalGeneration,
+        ),
+        System("conv-seq2seq", "words", ConvSeq2SeqConfig, None, ConvSeq2SeqForConditionalGeneration),
+        System("bilstm", "words", BiLstmConfig, BiLstmForSequenceClassification, None),
+        System("tree-lstm", "trees", TreeLstmConfig, TreeLstmForSequenceClassification, None),
+        System("tree2seq", "trees", Tree2SeqConfig, None, Tree2SeqForConditionalGeneration),
     )
 }
 

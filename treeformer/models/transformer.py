@@ -85,15 +85,20 @@ class TransformerEncoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.stack = Encoder(
             [
-                EncoderLayer(
-                    Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout),
-                    **layer_sizes(config),
-                )
-                for _ in range(config.encoder_layers)
+                EncoderLayer(self.mixer(config, layer), **layer_sizes(config))
+                for layer in range(config.encoder_layers)
             ],
             config.d_model,
             norm=config.norm,
         )
+
+    def mixer(self, config: Any, layer: int) -> nn.Module:
+        """What a layer mixes positions with: self-attention, or what stands in its place."""
+        return attention(config)
+
+    def context(self, attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
+        """What every mixer is told of ``attention_mask [B, n]``: a bias for self-attention."""
+        return additive(attention_mask[:, None, None].bool(), dtype)
 
     @can_return_tuple
     def forward(
@@ -107,14 +112,14 @@ class TransformerEncoder(nn.Module):
         input_ids = required("input_ids", input_ids)
         check_ids("input_ids", input_ids, self.embedding.num_embeddings)
         states = self.dropout(with_positions(self.embedding(input_ids)))
-        bias = None
+        context = None
         if attention_mask is not None:
             check_mask(input_ids, attention_mask)
-            bias = additive(attention_mask[:, None, None].bool(), compute_dtype(states))
+            context = self.context(attention_mask, compute_dtype(states))
         record: list[AttentionRecord] | None = [] if output_attentions else None
         hidden: list[Tensor] | None = [] if output_hidden_states else None
         return EncoderOutput(
-            last_hidden_state=self.stack(states, bias, record=record, hidden=hidden),
+            last_hidden_state=self.stack(states, context, record=record, hidden=hidden),
             hidden_states=None if hidden is None else tuple(hidden),
             attentions=recorded_weights(record),
         )
@@ -125,10 +130,11 @@ class TransformerForSequenceClassification(SequenceClassifier):
 
     config_class = TransformerConfig
     config: TransformerConfig
+    encoder_class = TransformerEncoder
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
-        self.add_head(TransformerEncoder(config))
+        self.add_head(self.encoder_class(config))
 
     @can_return_tuple
     def forward(
@@ -152,23 +158,24 @@ class TransformerForConditionalGeneration(AttentionTranslator):
 
     config_class = TransformerConfig
     config: TransformerConfig
+    encoder_class = TransformerEncoder
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
-        self.encoder = TransformerEncoder(config)
+        self.encoder = self.encoder_class(config)
         self.decoder = Decoder(
             [
-                DecoderLayer(
-                    Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout),
-                    Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout),
-                    **layer_sizes(config),
-                )
-                for _ in range(config.decoder_layers)
+                DecoderLayer(self.mixer(config, layer), attention(config), **layer_sizes(config))
+                for layer in range(config.decoder_layers)
             ],
             config.d_model,
             norm=config.norm,
         )
         self.post_init()
+
+    def mixer(self, config: Any, layer: int) -> nn.Module:
+        """What a decoder layer looks back with: self-attention, or what stands in its place."""
+        return attention(config)
 
     @can_return_tuple
     def forward(
@@ -190,7 +197,7 @@ class TransformerForConditionalGeneration(AttentionTranslator):
         states = encoder_outputs.last_hidden_state
 
         def memory() -> Memory:
-            own = [attention.project_memory(states) for attention in self.decoder.cross_attentions]
+            own = [cross.project_memory(states) for cross in self.decoder.cross_attentions]
             return Memory(own, attention_mask)
 
         return self.decode(
@@ -204,6 +211,11 @@ class TransformerForConditionalGeneration(AttentionTranslator):
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
         )
+
+
+def attention(config: TransformerConfig) -> Attention:
+    """One attention with the settings of the config."""
+    return Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout)
 
 
 def layer_sizes(config: TransformerConfig) -> dict[str, Any]:

@@ -9,24 +9,16 @@ from torch import Tensor, nn
 from transformers import EncoderDecoderCache
 from transformers.utils.generic import can_return_tuple
 
-from treeformer.models.classification import SequenceClassifier, sentence_loss
 from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import (
-    ClassificationOutput,
     EncoderOutput,
     TranslationOutput,
     recorded_leaf_weights,
     recorded_weights,
 )
-from treeformer.models.pretrained import (
-    IGNORED,
-    PreTrained,
-    check_ids,
-    check_sizes,
-    cross_entropy,
-    required,
-)
+from treeformer.models.pretrained import PreTrained, check_ids, check_sizes, required
 from treeformer.models.transformer import TransformerConfig, layer_sizes
+from treeformer.models.tree_reading import TreeClassifier, mask_of, tree_batch
 from treeformer.nn import (
     Attention,
     AttentionRecord,
@@ -160,48 +152,12 @@ class TreeModel(PreTrained):
         raise NotImplementedError("the table of a tree model holds tokens and labels, it cannot grow")
 
 
-class TreeTransformerForSequenceClassification(TreeModel, SequenceClassifier):
+class TreeTransformerForSequenceClassification(TreeModel, TreeClassifier):
     """A tree encoder and one linear layer that reads the root, and every word and phrase if one wants."""
 
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__(config)
         self.add_head(TreeTransformerEncoder(config))
-
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        node_ids: Tensor | None = None,
-        node_mask: Tensor | None = None,
-        node_spans: Tensor | None = None,
-        labels: Tensor | None = None,
-        leaf_targets: Tensor | None = None,
-        node_targets: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> ClassificationOutput:
-        """Logits of the sentence (its root), of every leaf and of every node.
-
-        Args:
-            input_ids, …, node_spans: see `TreeTransformerEncoder.forward`.
-            labels: ``[B]`` labels of the roots; the loss is theirs.
-            leaf_targets, node_targets: ``[B, n]`` and ``[B, m]`` labels of words and phrases, −100 for none;
-                the loss is the mean over all of them. Not together with ``labels``.
-        """
-        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
-        encoded = self.encoder.encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)
-        logits = self.classifier(encoded.last_hidden_state)
-        leaf_logits, node_logits = logits.split([batch.n, batch.m], dim=1)
-        root = batch.node_mask.sum(1) - 1
-        root_logits = node_logits[torch.arange(len(batch), device=root.device), root]
-        if leaf_targets is None and node_targets is None:
-            loss = sentence_loss(root_logits, labels)
-        elif labels is None:
-            loss = _phrase_loss(logits, leaf_targets, node_targets, batch)
-        else:
-            raise ValueError("labels: expected these or leaf_targets and node_targets, got both")
-        return self.output(encoded, root_logits, loss, leaf_logits=leaf_logits, node_logits=node_logits)
 
 
 class TreeTransformerForConditionalGeneration(TreeModel, AttentionTranslator):
@@ -283,27 +239,6 @@ class TreeTransformerForConditionalGeneration(TreeModel, AttentionTranslator):
         return output
 
 
-def tree_batch(
-    attention_mask: Tensor, node_mask: Tensor | None, node_spans: Tensor | None, *, check: bool = True
-) -> TreeBatch:
-    """The trees of a model's inputs. On the CPU they are checked; on a GPU that would wait for the device."""
-    node_mask, node_spans = required("node_mask", node_mask), required("node_spans", node_spans)
-    mask = attention_mask.bool()
-    check = check and mask.device.type == "cpu"
-    if check and (mask[:, 1:] & ~mask[:, :-1]).any():
-        raise ValueError("attention_mask: expected leaves first, then padding, got leaves after padding")
-    return TreeBatch.from_spans(node_spans, node_mask, mask.sum(1), width=mask.shape[1], validate=check)
-
-
-def mask_of(input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
-    """The attention mask, of ones if there is none."""
-    if attention_mask is not None:
-        return attention_mask
-    if input_ids is None:
-        raise ValueError("attention_mask: expected with encoder_outputs, got None")
-    return torch.ones_like(input_ids)
-
-
 def tree_attention(config: TreeTransformerConfig) -> TreeAttention:
     """One tree attention with the settings of the config."""
     return TreeAttention(
@@ -317,19 +252,3 @@ def tree_attention(config: TreeTransformerConfig) -> TreeAttention:
         hierarchical_embeddings=config.hierarchical_embeddings,
         subtree_mask=config.subtree_mask,
     )
-
-
-def _phrase_loss(
-    logits: Tensor, leaf_targets: Tensor | None, node_targets: Tensor | None, batch: TreeBatch
-) -> Tensor:
-    """Mean cross-entropy over all leaves and nodes that have a target; ``logits [B, n + m, labels]``."""
-    targets = [
-        torch.full_like(mask, IGNORED, dtype=torch.long) if given is None else given
-        for given, mask in ((leaf_targets, batch.leaf_mask), (node_targets, batch.node_mask))
-    ]
-    for name, given, mask in zip(
-        ("leaf_targets", "node_targets"), targets, (batch.leaf_mask, batch.node_mask), strict=True
-    ):
-        if given.shape != mask.shape:
-            raise ValueError(f"{name}: expected a shape {list(mask.shape)}, got {list(given.shape)}")
-    return cross_entropy(logits, torch.cat(targets, dim=1).masked_fill(~batch.mask, IGNORED))

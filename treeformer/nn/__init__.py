@@ -2,6 +2,7 @@
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.attention import Attention, AttentionRecord
+from treeformer.nn.convolution import DynamicConvolution, LightweightConvolution
 from treeformer.nn.embedding import ScaledEmbedding, sinusoids, with_positions
 from treeformer.nn.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
 from treeformer.nn.tree_attention import TreeAttention
@@ -11,9 +12,11 @@ __all__ = [
     "AttentionRecord",
     "Decoder",
     "DecoderLayer",
+    "DynamicConvolution",
     "Encoder",
     "EncoderLayer",
     "HierarchicalAccumulation",
+    "LightweightConvolution",
     "ScaledEmbedding",
     "TreeAttention",
     "sinusoids",

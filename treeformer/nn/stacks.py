@@ -52,7 +52,7 @@ class EncoderLayer(nn.Module):
 
     Args:
         attention: called as ``attention(states, context, record=...)``; the context is its own: a bias for
-            `Attention`, a `TreeBatch` for `TreeAttention`.
+            `Attention`, a `TreeBatch` for `TreeAttention`, a mask for convolutions.
         d_model, ffn_dim, dropout, norm: as in every layer here.
     """
 

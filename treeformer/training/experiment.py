@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from treeformer.data.batching import BatchPlan, loader
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.split import Examples
+from treeformer.data.vectors import read_vectors, vector_width
 from treeformer.models.pretrained import PreTrained
-from treeformer.models.systems import build
+from treeformer.models.systems import build, size_names
+from treeformer.nn import ScaledEmbedding
 from treeformer.training.recipe import ExperimentRecipe, TrainingRecipe
 
 Parts = list[dict[str, Tensor]]
@@ -28,6 +35,37 @@ def model_of(recipe: ExperimentRecipe, corpus: PreparedCorpus) -> PreTrained:
         node_vocab_size=manifest.node_vocab_size,
         classes=manifest.classes,
     )
+
+
+class VectorCounts(NamedTuple):
+    """How many of the words that are one token have a vector."""
+
+    found: int
+    words: int
+
+
+@torch.no_grad()
+def start_from_vectors(
+    model: PreTrained, recipe: ExperimentRecipe, corpus: PreparedCorpus
+) -> VectorCounts | None:
+    """Make the embedding return the vectors of the recipe's file, for words that it has; None without one."""
+    if recipe.vectors is None:
+        return None
+    path, embedding = Path(recipe.vectors), model.get_input_embeddings()
+    width = vector_width(path)
+    if width != embedding.embedding_dim:
+        size = "embedding_dim" if "embedding_dim" in size_names(recipe.system) else "d_model"
+        raise ValueError(
+            f"{path}: the vectors are {width} numbers wide, those of the model {embedding.embedding_dim}; "
+            f"expected systems.{recipe.model}.sizes.{size}: {width}"
+        )
+    words = corpus.processor.vocabulary.whole_words()
+    vectors = read_vectors(path, words)
+    if vectors:
+        values = torch.from_numpy(np.stack(list(vectors.values()))).to(embedding.weight)
+        scale = math.sqrt(width) if isinstance(embedding, ScaledEmbedding) else 1.0
+        embedding.weight[list(vectors)] = values / scale
+    return VectorCounts(len(vectors), len(words))
 
 
 def examples_of(recipe: ExperimentRecipe, corpus: PreparedCorpus) -> Examples:

@@ -19,7 +19,7 @@ from treeformer.machine import machine
 from treeformer.models.pretrained import PreTrained
 from treeformer.training import checkpoints
 from treeformer.training.dev import dev_set
-from treeformer.training.experiment import Parts, examples_of, model_of, updates_of
+from treeformer.training.experiment import Parts, examples_of, model_of, start_from_vectors, updates_of
 from treeformer.training.interruption import Interruption
 from treeformer.training.meters import Meters
 from treeformer.training.metrics import metric_writer
@@ -96,15 +96,22 @@ class _Training:
         state, first = self.run.state, self.processes.first
         found = checkpoints.latest(state, self.told.say) if first else None
         step = self.processes.agree(found.facts["step"] if found else None)
+        vectors = start_from_vectors(model, self.run.recipe, self.run.corpus) if step is None else None
         parameters = sum(parameter.numel() for parameter in model.parameters())
         if first:
-            facts = {"parameters": parameters, "processes": self.processes.count}
+            facts: dict[str, Any] = {"parameters": parameters, "processes": self.processes.count}
+            if vectors:
+                facts["vectors"] = vectors._asdict()
             self.run.begin(model, **facts, **machine(self.processes.device))
         if step is None:
             self.told.say(
                 f"{self.run.folder}: {self.run.recipe.model}, {parameters:,} parameters, "
                 f"{len(self.examples):,} examples, {len(self.plan):,} updates an epoch"
             )
+            if vectors:
+                self.told.say(
+                    f"{self.run.recipe.vectors}: vectors of {vectors.found:,} of {vectors.words:,} words"
+                )
             return Position()
         position = unpack(found or checkpoints.load(state / str(step)), self.updater, self.processes)
         if first and position.best_step:

@@ -99,6 +99,7 @@ class ExperimentRecipe(Recipe):
     systems: dict[str, SystemRecipe] = Field(min_length=1)
     training: TrainingRecipe
     decoding: DecodingRecipe = DecodingRecipe()
+    vectors: str | None = Field(default=None, description="file of word vectors from which a model starts")
 
     @field_validator("systems")
     @classmethod

@@ -1,0 +1,94 @@
+"""The training loop trains Tree-LSTMs and Tree2Seq, and graphs learn what is learnt without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from tests.training.corpora import experiment, metrics, sentiment, translation
+from tests.training.test_graphs import recorder
+from treeformer.data.batching import BatchPlan
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.models.systems import load
+from treeformer.ops.levels import bounded_levels
+from treeformer.training.experiment import examples_of, model_of, updates_of
+from treeformer.training.graphs import GraphedBatches, GraphedStep
+from treeformer.training.loop import train
+from treeformer.training.losses import loss_sum
+from treeformer.training.progress import Progress
+from treeformer.training.updates import Updater
+
+
+def with_system(corpus: PreparedCorpus, name: str) -> PreparedCorpus:
+    """The corpus with a recipe that has this system, too."""
+    path = corpus.folder.parent / "recipe.yaml"
+    recipe = yaml.safe_load(path.read_text())
+    recipe["systems"][name] = {"sizes": {"d_model": 16, "dropout": 0.1}}
+    recipe["model"] = name
+    path.write_text(yaml.safe_dump(recipe))
+    return corpus
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreparedCorpus]:
+    folder = tmp_path_factory.mktemp("corpora")
+    return {
+        "tree-lstm": with_system(sentiment(folder / "sentiment"), "tree-lstm"),
+        "tree2seq": with_system(translation(folder / "translation"), "tree2seq"),
+    }
+
+
+@pytest.mark.parametrize("system", ["tree-lstm", "tree2seq"])
+def test_a_few_updates_lower_the_loss(
+    corpora: dict[str, PreparedCorpus], tmp_path: Path, system: str
+) -> None:
+    corpus, folder = corpora[system], tmp_path / "run"
+    changes = ["training.updates=60", "training.evaluate_every=30", "training.learning_rate=0.02"]
+    train(experiment(corpus, *changes), corpus, folder, device="cpu", progress=Progress())
+    losses = [line["loss"] for line in metrics(folder) if "loss" in line]
+    assert losses[-1] < 0.8 * losses[0]
+    found, model = load(folder)
+    assert found.name == system
+    assert model.config.d_model == 16
+
+
+@pytest.mark.parametrize("system", ["tree-lstm", "tree2seq"])
+def test_graphs_learn_what_is_learnt_without_them(corpora: dict[str, PreparedCorpus], system: str) -> None:
+    corpus = corpora[system]
+    recipe = experiment(corpus, f"systems.{system}.sizes.dropout=0.0", "training.workers=0").resolved()
+    weights = []
+    for graphed in (False, True):
+        place = recorder()
+        torch.manual_seed(1)
+        updater = Updater(model_of(recipe, corpus).to(place.device).train(), recipe.training)
+        if graphed:
+            changed = (updater.gradients, updater.sums)
+            updater._add = GraphedBatches(updater._add_part, changed, place)
+            updater._step = GraphedStep(updater._step_eagerly, place)
+        examples = examples_of(recipe, corpus)
+        plan = BatchPlan(examples.sizes, "trees", recipe.training.tokens, seed=1)
+        for _, parts in zip(range(12), updates_of(examples, plan, recipe.training), strict=False):
+            for part in parts:
+                updater.add(part)
+            updater.step(0.001)
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in updater.model.parameters()]))
+    torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("system", ["tree-lstm", "tree2seq"])
+def test_while_a_graph_is_recorded_no_value_is_read(
+    corpora: dict[str, PreparedCorpus], system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treeformer.nn.tree_lstm.levels", bounded_levels)
+    corpus = corpora[system]
+    recipe = experiment(corpus, "training.workers=0").resolved()
+    model = model_of(recipe, corpus).to("meta").train()  # tensors without values
+    examples = examples_of(recipe, corpus)
+    plan = BatchPlan(examples.sizes, "trees", recipe.training.tokens, seed=1)
+    (part,) = next(updates_of(examples, plan, recipe.training))
+    loss, _ = loss_sum(model, {name: tensor.to("meta") for name, tensor in part.items()})
+    loss.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())

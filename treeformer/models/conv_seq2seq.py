@@ -1,0 +1,233 @@
+"""Conv-Seq2Seq (Gehring et al. 2017): gated convolutions, and attention after each one of the decoder."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import EncoderDecoderCache
+from transformers.utils.generic import can_return_tuple
+
+from treeformer.models.configuration import SystemConfig
+from treeformer.models.generation import Memory, SequenceTranslator, Source, Target, Traces
+from treeformer.models.outputs import EncoderOutput, TranslationOutput
+from treeformer.models.pretrained import check_ids, check_mask, check_sizes, compute_dtype, required
+from treeformer.nn.gated_convolution import (
+    HALF,
+    GatedConvolution,
+    GatedDecoderLayer,
+    NormalisedLinear,
+    scale_gradient,
+)
+
+
+class ConvSeq2SeqConfig(SystemConfig):
+    """Sizes of a Conv-Seq2Seq.
+
+    Args:
+        vocab_size, d_model: see `SystemConfig`; embeddings, keys, values and outputs are ``d_model`` wide.
+        channels: width of the convolutions.
+        encoder_layers, decoder_layers: numbers of convolutions; a source position sees
+            ``encoder_layers · (kernel − 1) / 2`` others to either side.
+        kernel: positions that a kernel reads, an odd number.
+        positions: rows of the tables of position vectors; all further positions share the last one.
+        dropout: on embeddings, on what convolutions read, and on the last states.
+    """
+
+    model_type = "treeformer-conv-seq2seq"
+    attribute_map = {"hidden_size": "d_model", "num_hidden_layers": "decoder_layers"}  # noqa: RUF012
+
+    channels: int = 512
+    encoder_layers: int = 15
+    decoder_layers: int = 15
+    kernel: int = 3
+    positions: int = 1024
+
+    def __post_init__(self, **extra: Any) -> None:
+        super().__post_init__(**extra)
+        check_sizes(self, "channels", "encoder_layers", "decoder_layers", "kernel", "positions")
+        if self.kernel % 2 == 0:
+            raise ValueError(f"kernel: expected an odd number, got {self.kernel}")
+
+
+@dataclass
+class ConvEncoderOutput(EncoderOutput):
+    """What the encoder returns; ``vectors [B, s, d]`` are the embedded tokens, which values are made of."""
+
+    vectors: Tensor | None = None
+
+
+class SmallEmbedding(nn.Embedding):
+    """A table of vectors that starts as N(0, 0.1²), with a row of zeros for padding if there is padding."""
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, std=0.1)
+        if self.padding_idx is not None:
+            with torch.no_grad():
+                self.weight[self.padding_idx].zero_()
+
+
+class PositionTable(SmallEmbedding):
+    """Learnt vectors of positions; positions beyond the table share its last row."""
+
+    def forward(self, vectors: Tensor, first: int = 0) -> Tensor:
+        """``vectors [B, s, d]`` with those of the positions ``first``, ``first + 1``, … added."""
+        places = torch.arange(first, first + vectors.shape[1], device=vectors.device)
+        return vectors + super().forward(places.clamp(max=self.num_embeddings - 1))
+
+
+class ConvEncoder(nn.Module):
+    """Embedding and centred convolutions."""
+
+    main_input_name = "input_ids"  # what `generate` hands to an encoder
+
+    def __init__(self, config: ConvSeq2SeqConfig) -> None:
+        super().__init__()
+        d, c, dropout = config.d_model, config.channels, config.dropout
+        self.embedding = SmallEmbedding(config.vocab_size, d, config.pad_token_id)
+        self.positions = PositionTable(config.positions, d)
+        self.dropout = nn.Dropout(dropout)
+        self.input = NormalisedLinear(d, c, variance=1 - dropout)
+        self.convolutions = nn.ModuleList(
+            GatedConvolution(c, config.kernel, dropout=dropout) for _ in range(config.encoder_layers)
+        )
+        self.output = NormalisedLinear(c, d)
+        self.readers = config.decoder_layers
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> ConvEncoderOutput:
+        """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens that are there.
+
+        Gradients from all attentions of the decoder come together here, so they are made smaller.
+        """
+        input_ids = required("input_ids", input_ids)
+        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
+        mask = None
+        if attention_mask is not None:
+            check_mask(input_ids, attention_mask)
+            mask = attention_mask.bool()
+        vectors = self.dropout(self.positions(self.embedding(input_ids)))
+        states = self.input(vectors)
+        hidden = [states]
+        for convolution in self.convolutions:
+            states = (convolution(states, mask) + states) * HALF
+            hidden.append(states)
+        return ConvEncoderOutput(
+            last_hidden_state=scale_gradient(self.output(states), 1 / (2 * self.readers)),
+            hidden_states=tuple(hidden) if output_hidden_states else None,
+            vectors=vectors,
+        )
+
+
+class ConvDecoder(nn.Module):
+    """Convolutions that look back, each with attention to the source."""
+
+    def __init__(self, config: ConvSeq2SeqConfig) -> None:
+        super().__init__()
+        d, c, dropout = config.d_model, config.channels, config.dropout
+        self.positions = PositionTable(config.positions, d)
+        self.dropout = nn.Dropout(dropout)
+        self.input = NormalisedLinear(d, c, variance=1 - dropout)
+        self.layers = nn.ModuleList(
+            GatedDecoderLayer(c, d, config.kernel, dropout=dropout) for _ in range(config.decoder_layers)
+        )
+        self.output = NormalisedLinear(c, d)
+
+    def forward(self, vectors: Tensor, target: Target, source: Source, traces: Traces) -> Tensor:
+        """``[B, q, d]`` states after all layers of embedded tokens ``vectors [B, q, d]``."""
+        vectors = self.dropout(self.positions(vectors, target.past))
+        states = self.input(vectors)
+        bias = source.bias(compute_dtype(states))
+        for index, layer in enumerate(self.layers):
+            if traces.hidden is not None:
+                traces.hidden.append(states)
+            states = layer(
+                states,
+                vectors,
+                source.keys_values[index],
+                bias,
+                remember=None if target.remember is None else partial(target.remember, layer_idx=index),
+                record=traces.cross,
+            )
+        if traces.hidden is not None:
+            traces.hidden.append(states)
+        return self.dropout(self.output(states))
+
+
+class ConvSeq2SeqForConditionalGeneration(SequenceTranslator):
+    """A convolutional translator; ``generate`` decodes with beams."""
+
+    config_class = ConvSeq2SeqConfig
+    config: ConvSeq2SeqConfig
+
+    def __init__(self, config: ConvSeq2SeqConfig) -> None:
+        super().__init__(config)
+        self.encoder = ConvEncoder(config)
+        self.decoder = ConvDecoder(config)
+        self.post_init()
+
+    def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
+        target = target.unmasked()
+        return self.decoder(self.get_input_embeddings()(target.ids), target, source, traces)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: ConvEncoderOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> TranslationOutput:
+        """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; `decode` tells the rest."""
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
+        encoded = encoder_outputs
+
+        def memory() -> Memory:
+            vectors = required("encoder_outputs.vectors", encoded.vectors)
+            pair = keys_values(encoded.last_hidden_state, vectors, attention_mask)
+            return Memory([pair] * self.config.decoder_layers, attention_mask)
+
+        return self.decode(
+            encoded,
+            memory,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            past_key_values=past_key_values,
+            labels=labels,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+
+
+def keys_values(states: Tensor, vectors: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """``[B, 1, s, d]`` keys z and values (z + e) · √½ · √m of states z and embedded tokens e.
+
+    A mean of m values is smaller than one of them; √m, with m the number of tokens of the example, makes up
+    for it. Padding is all zeros.
+    """
+    values = (states + vectors) * HALF
+    if mask is None:
+        values = values * math.sqrt(states.shape[1])
+    else:
+        there = mask.bool()[..., None]
+        count = there.sum(1, keepdim=True).to(values.dtype)
+        states, values = states.masked_fill(~there, 0), values.masked_fill(~there, 0) * count.sqrt()
+    return states[:, None], values[:, None]

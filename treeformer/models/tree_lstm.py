@@ -1,0 +1,100 @@
+"""The Tree-LSTM of "Improved Semantic Representations From Tree-Structured LSTM Networks" (ACL 2015)."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import torch
+from torch import Tensor, nn
+from transformers.utils.generic import can_return_tuple
+
+from treeformer.models.configuration import SystemConfig
+from treeformer.models.outputs import EncoderOutput
+from treeformer.models.pretrained import check_choice, check_ids, check_sizes, required
+from treeformer.models.tree_reading import TreeClassifier, mask_of, tree_batch
+from treeformer.nn import ScaledEmbedding
+from treeformer.nn.tree_lstm import Composition, TreeLstm, WordCell
+from treeformer.ops import TreeBatch
+
+
+class TreeLstmConfig(SystemConfig):
+    """Sizes of a Tree-LSTM.
+
+    Args:
+        vocab_size, num_labels: see `SystemConfig`.
+        d_model: width of the states.
+        embedding_dim: width of the word vectors, None for d_model.
+        composition: ``child-sum``, for any trees; or ``binary``, for trees with two children a node at most.
+        dropout: on word vectors, and on states before the classifier.
+    """
+
+    model_type = "treeformer-tree-lstm"
+
+    embedding_dim: int | None = None
+    composition: Composition = "child-sum"
+
+    def __post_init__(self, **extra: Any) -> None:
+        super().__post_init__(**extra)
+        check_choice(self, "composition", get_args(Composition))
+        if self.embedding_dim is not None:
+            check_sizes(self, "embedding_dim")
+
+
+class TreeLstmEncoder(nn.Module):
+    """Word vectors, and a Tree-LSTM over them. Phrases have no labels here: ``node_ids`` are not read."""
+
+    main_input_name = "input_ids"
+
+    def __init__(self, config: TreeLstmConfig) -> None:
+        super().__init__()
+        width = config.d_model if config.embedding_dim is None else config.embedding_dim
+        self.embedding = ScaledEmbedding(config.vocab_size, width, config.pad_token_id)
+        self.dropout = nn.Dropout(config.dropout)
+        self.words = WordCell(width, config.d_model)
+        self.phrases = TreeLstm(config.d_model, config.composition)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        node_ids: Tensor | None = None,
+        node_mask: Tensor | None = None,
+        node_spans: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> EncoderOutput:
+        """States ``[B, n + m, d]`` of leaves and nodes; see `TreeClassifier.forward`."""
+        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
+        return self.encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)
+
+    def encode(
+        self,
+        input_ids: Tensor,
+        node_ids: Tensor | None,
+        batch: TreeBatch,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> EncoderOutput:
+        """The same for trees that are a batch already. There are no attentions."""
+        input_ids = required("input_ids", input_ids)
+        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
+        vectors = self.dropout(self.embedding(input_ids))
+        words = self.words(vectors.masked_fill(~batch.leaf_mask[..., None], 0))
+        phrases = self.phrases(words, batch)
+        states = torch.cat([words.hidden, phrases.hidden], dim=1).to(vectors.dtype)
+        states = self.dropout(states)
+        return EncoderOutput(
+            last_hidden_state=states, hidden_states=(states,) if output_hidden_states else None
+        )
+
+
+class TreeLstmForSequenceClassification(TreeClassifier):
+    """A Tree-LSTM and one linear layer that reads the root, and every word and phrase if one wants."""
+
+    config_class = TreeLstmConfig
+    config: TreeLstmConfig
+
+    def __init__(self, config: TreeLstmConfig) -> None:
+        super().__init__(config)
+        self.add_head(TreeLstmEncoder(config))

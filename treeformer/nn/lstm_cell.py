@@ -1,0 +1,96 @@
+"""Gates and memory of LSTMs, along a sequence or up a tree."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class LstmState(NamedTuple):
+    """What a place of a recurrence hands on."""
+
+    hidden: Tensor  #: ``[..., d]``
+    cell: Tensor  #: ``[..., d]``, in float32 at least
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """The tensor in float32 at least: what is added up again and again must not be rounded coarsely."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def product(linear: nn.Linear, states: Tensor, *biases: Tensor) -> Tensor:
+    """``linear(states)`` plus biases side by side, in the dtype of states.
+
+    It is computed in the dtype of the weights or of autocast.
+    """
+    bias = torch.cat(biases) if len(biases) > 1 else biases[0] if biases else None
+    return F.linear(states.to(linear.weight.dtype), linear.weight, bias).to(states.dtype)
+
+
+def activated(gates: Tensor, kept: Tensor | None = None) -> LstmState:
+    """The state from ``gates [..., 3 d]`` for input, output and update, and what is kept of earlier cells.
+
+    ``kept [..., d]`` is the sum of earlier cells, each times its forget gate.
+    """
+    entering, leaving, update = gates.chunk(3, dim=-1)
+    cell = entering.sigmoid() * update.tanh()
+    if kept is not None:
+        cell = cell + kept
+    return LstmState(leaving.sigmoid() * cell.tanh(), cell)
+
+
+class LstmCell(nn.Module):
+    """The cell of a sequential LSTM.
+
+    Biases are parameters of the cell itself, here and in `treeformer.nn.tree_lstm`: transformers asks no
+    module without own parameters how it starts.
+    """
+
+    def __init__(self, inputs: int, d_model: int) -> None:
+        super().__init__()
+        self.inputs, self.d_model = inputs, d_model
+        self.input = nn.Linear(inputs, 4 * d_model, bias=False)
+        self.recurrent = nn.Linear(d_model, 4 * d_model, bias=False)
+        self.bias = nn.Parameter(torch.empty(3 * d_model))
+        self.forget_bias = nn.Parameter(torch.empty(d_model))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        start_gates(self.input, self.inputs, self.d_model)
+        start_gates(self.recurrent, self.d_model, self.d_model)
+        nn.init.zeros_(self.bias)
+        nn.init.ones_(self.forget_bias)
+
+    def project(self, vectors: Tensor) -> Tensor:
+        """``[..., 4 d]`` what ``vectors [..., inputs]`` add to the gates: input, output, update, forget."""
+        return product(self.input, vectors, self.bias, self.forget_bias)
+
+    def step(self, projected: Tensor, before: LstmState) -> LstmState:
+        """The state ``[B, d]`` after one more vector, given as ``projected [B, 4 d]``."""
+        gates = projected + product(self.recurrent, before.hidden)
+        gates, forget = gates.split([3 * self.d_model, self.d_model], dim=-1)
+        return activated(gates, forget.sigmoid() * before.cell)
+
+    def forward(self, vectors: Tensor) -> LstmState:
+        """The states ``[B, s, d]`` after each of ``vectors [B, s, inputs]``, read from left to right.
+
+        No state knows what is to its right, so padding on the right changes nothing. (`torch.nn.LSTM` does
+        not give the cells of all places, and a Tree-LSTM over the words needs them.)
+        """
+        projected = self.project(wide(vectors))
+        nothing = projected.new_zeros(len(vectors), self.d_model)
+        states = [LstmState(nothing, nothing)]
+        for own in projected.unbind(1):
+            states.append(self.step(own, states[-1]))
+        hidden, cell = zip(*states[1:], strict=True)
+        return LstmState(torch.stack(hidden, dim=1), torch.stack(cell, dim=1))
+
+
+def start_gates(linear: nn.Linear, inputs: int, d_model: int) -> None:
+    """Xavier's start for a block of matrices ``[d_model, inputs]``, each for itself."""
+    bound = math.sqrt(6 / (inputs + d_model))
+    nn.init.uniform_(linear.weight, -bound, bound)

@@ -1,0 +1,132 @@
+"""Trees from the bottom up: who is whose child, and which nodes are of one height.
+
+All are functions of a `TreeBatch`, to be asked for with `TreeBatch.shared`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from treeformer.ops.batch import TreeBatch
+
+
+class Levels(NamedTuple):
+    """The nodes of all trees of a batch, sorted by their heights.
+
+    Node i of tree b has the number ``b · m + i``. Where a level has more places than nodes, the number
+    ``B · m`` stands for none.
+    """
+
+    nodes: tuple[Tensor, ...]  #: for each height from 1 on, the numbers ``[K]`` of its nodes
+    places: Tensor  #: ``[B, m]`` where each node stands in all levels one after another; 0 where padded
+
+
+def leaf_parents(batch: TreeBatch) -> Tensor:
+    """``[B, n]`` integers, the lowest node above each leaf; m where padded.
+
+    In post-order it is the first of those that cover the leaf.
+    """
+    return _first(batch.covers)
+
+
+def node_parents(batch: TreeBatch) -> Tensor:
+    """``[B, m]`` integers, the node above each node; the root and padding have themselves.
+
+    In post-order it is the first later node whose subtree holds the node.
+    """
+    node = torch.arange(batch.m, device=batch.device)
+    above = _first(batch.subtree & (node[:, None] > node))
+    return torch.where(above < batch.m, above, node)
+
+
+def heights(batch: TreeBatch) -> Tensor:
+    """``[B, m]`` integers, the number of nodes on the longest way down: 1 over leaves alone, 0 where padded.
+
+    That way ends at the deepest node of the subtree, so its size is a difference of depths.
+    """
+    depths = batch.node_depths
+    deepest = depths[:, None, :].masked_fill(~batch.subtree, 0).amax(2)
+    return (deepest - depths + 1).masked_fill(~batch.node_mask, 0)
+
+
+def first_leaves(batch: TreeBatch) -> Tensor:
+    """``[B, n]``, True for leaves that are the first child of their parent."""
+    parents = batch.shared(leaf_parents).clamp(max=batch.m - 1)
+    leaf = torch.arange(batch.n, device=batch.device)
+    return (batch.spans[..., 0].gather(1, parents) == leaf) & batch.leaf_mask
+
+
+def first_nodes(batch: TreeBatch) -> Tensor:
+    """``[B, m]``, True for nodes that are the first child of their parent, and for roots."""
+    start = batch.spans[..., 0]
+    return (start.gather(1, batch.shared(node_parents)) == start) & batch.node_mask
+
+
+def child_counts(batch: TreeBatch) -> Tensor:
+    """``[B, m]`` integers, the number of children of each node, leaves and nodes; 0 where padded."""
+    counts = batch.spans.new_zeros(len(batch), batch.m + 1)
+    counts.scatter_add_(1, batch.shared(leaf_parents), torch.ones_like(counts[:, :1]).expand(-1, batch.n))
+    parents = batch.shared(node_parents)
+    itself = parents == torch.arange(batch.m, device=batch.device)
+    counts.scatter_add_(1, parents.masked_fill(itself, batch.m), torch.ones_like(parents))
+    return counts[:, : batch.m]
+
+
+def levels(batch: TreeBatch) -> Levels:
+    """The levels of the batch: exact ones, or bounded ones while a CUDA graph is recorded."""
+    if batch.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        return bounded_levels(batch)
+    return exact_levels(batch)
+
+
+def exact_levels(batch: TreeBatch) -> Levels:
+    """As many levels as the highest tree has, without empty places. On a GPU this waits for the device."""
+    order, starts = _sorted(batch)
+    ends = starts.tolist()
+    sizes = [end - start for start, end in pairwise(ends) if end > start]
+    places = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=batch.device))
+    return Levels(
+        order[: ends[-1]].split(sizes), places.view_as(batch.node_mask).masked_fill(~batch.node_mask, 0)
+    )
+
+
+def bounded_levels(batch: TreeBatch) -> Levels:
+    """The same levels with as many places as there could be nodes, for which no value is read.
+
+    Subtrees of nodes of equal height are disjoint, and one of height h holds h nodes at least. So a tree of
+    m nodes has m levels at most, and m // h nodes of height h.
+    """
+    order, starts = _sorted(batch)
+    B, m = batch.node_mask.shape
+    sizes = [B * (m // height) for height in range(1, m + 1)]
+    height = torch.arange(1, m + 1, device=batch.device)
+    ends = (B * (m // height)).cumsum(0)
+    place = torch.arange(sum(sizes), device=batch.device)
+    level = torch.searchsorted(ends, place, right=True)
+    first = torch.cat([ends.new_zeros(1), ends[:-1]])
+    rank = starts[level] + place - first[level]
+    nodes = torch.where(rank < starts[level + 1], order[rank.clamp(max=B * m - 1)], B * m)
+    ranks = torch.empty_like(order).scatter_(0, order, torch.arange(B * m, device=batch.device))
+    own = (batch.shared(heights) - 1).clamp(min=0)
+    places = first[own] + ranks.view(B, m) - starts[own]
+    return Levels(nodes.split(sizes), places.masked_fill(~batch.node_mask, 0))
+
+
+def _sorted(batch: TreeBatch) -> tuple[Tensor, Tensor]:
+    """Numbers ``[B · m]`` of all nodes by height, padding last; and ``[m + 1]`` where heights 1, 2, … begin.
+
+    The last of these is the number of all nodes.
+    """
+    keys = batch.shared(heights).masked_fill(~batch.node_mask, batch.m + 1).flatten()
+    ordered, order = keys.sort(stable=True)
+    return order, torch.searchsorted(ordered, torch.arange(1, batch.m + 2, device=batch.device))
+
+
+def _first(holds: Tensor) -> Tensor:
+    """``[B, s]``: the first row of ``holds [B, m, s]`` that is True, m if there is none."""
+    row = torch.arange(holds.shape[1], device=holds.device)[:, None]
+    return torch.where(holds, row, holds.shape[1]).amin(1)
