@@ -252,6 +252,18 @@ def test_metrics_can_be_seen_in_tensorboard(corpus: PreparedCorpus, tmp_path: Pa
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
 
 
+def test_what_changes_no_result_may_change_and_keys_of_later_versions_may_be_missing(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    run(corpus, folder, "training.updates=4")
+    facts = json.loads((folder / "run.json").read_text())
+    del facts["recipe"]["vectors"], facts["recipe"]["training"]["r_drop"]
+    (folder / "run.json").write_text(json.dumps(facts))
+    told = run(corpus, folder, "training.updates=4", "training.workers=0", "training.log_every=1")
+    assert "is finished, after 4 updates" in told[0]
+
+
 class TestRefusals:
     """What is wrong is said before anything is written."""
 

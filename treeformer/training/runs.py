@@ -17,9 +17,12 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
+from treeformer.data.recipe import DataRecipe
 from treeformer.inference.loading import FACTS
 from treeformer.storage import write_file
 from treeformer.training.recipe import DecodingRecipe, ExperimentRecipe
+
+_HARMLESS = ("training.workers", "training.log_every", "training.tensorboard")
 
 
 class Run:
@@ -43,7 +46,8 @@ class Run:
             "recipe": recipe.model_dump(mode="json"),
             "finished": False,
         }
-        prepared = differences(corpus.manifest.recipe, recipe.data.model_dump(mode="json"), "data")
+        made_for = DataRecipe.model_validate(corpus.manifest.recipe).model_dump(mode="json")
+        prepared = differences(made_for, recipe.data.model_dump(mode="json"), "data")
         if prepared:
             raise ValueError(f"{corpus.folder}: prepared for another recipe ({'; '.join(prepared)})")
         if (folder / FACTS).exists():
@@ -59,7 +63,8 @@ class Run:
                     f"{self.folder}: this run has another {what} ({there[key]}, now {self.facts[key]}); "
                     "name another output"
                 )
-        changed = differences(there["recipe"], self.facts["recipe"])
+        before = ExperimentRecipe.model_validate(there["recipe"]).model_dump(mode="json")
+        changed = differences(before, self.facts["recipe"])
         if changed:
             raise ValueError(
                 f"{self.folder}: this run has another recipe ({'; '.join(changed)}); name another output"
@@ -103,7 +108,9 @@ def fingerprint(corpus: PreparedCorpus) -> str:
 
 
 def differences(there: Any, here: Any, key: str = "") -> list[str]:
-    """What differs between two recipes, key by key, in words."""
+    """What differs between two recipes, key by key, in words; what cannot change a result may differ."""
+    if key in _HARMLESS:
+        return []
     if isinstance(there, dict) and isinstance(here, dict):
         return [
             line
