@@ -17,6 +17,10 @@ class Recipe(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @classmethod
+    def settle(cls, content: Any, keys: Sequence[str]) -> None:
+        """Change ``content``, which overrides of these keys have changed, so that they are what counts."""
+
 
 R = TypeVar("R", bound=Recipe)
 
@@ -33,6 +37,7 @@ def read_recipe(path: str | Path, kind: type[R], overrides: Sequence[str] = ()) 
         raise ValueError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     for override in overrides:
         _set(content, override)
+    kind.settle(content, [override.partition("=")[0] for override in overrides])
     try:
         return kind.model_validate(content)
     except ValidationError as error:

@@ -14,8 +14,10 @@ EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.st
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_every_recipe_holds_both_systems_and_says_how_to_run_it(path: Path) -> None:
-    for system in ("tree-transformer", "transformer"):
+def test_every_recipe_says_how_to_run_it_and_holds_the_systems_that_can_do_its_task(path: Path) -> None:
+    systems = read_recipe(path, ExperimentRecipe).systems
+    assert {"tree-transformer", "transformer"} <= set(systems)
+    for system in systems:
         recipe = read_recipe(path, ExperimentRecipe, [f"model={system}"]).resolved()
         assert list(recipe.systems) == [system]
         assert recipe.own.sizes["d_model"] > 0
@@ -29,3 +31,12 @@ def test_a_system_changes_what_it_names_and_nothing_else() -> None:
     expected = {**plain.training.model_dump(), "learning_rate": 0.5, "patience": 3}
     assert changed.resolved().training == TrainingRecipe.model_validate(expected)
     assert changed.training == plain.training
+
+
+def test_what_is_set_for_training_holds_for_systems_that_train_differently_too() -> None:
+    path = RECIPES / "sst5.yaml"
+    changes = ["model=tree-lstm", "training.updates=7"]
+    recipe = read_recipe(path, ExperimentRecipe, changes).resolved()
+    assert (recipe.training.updates, recipe.training.schedule) == (7, "cosine")
+    changes.append("systems.tree-lstm.training.updates=9")
+    assert read_recipe(path, ExperimentRecipe, changes).resolved().training.updates == 9
