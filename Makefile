@@ -9,7 +9,7 @@ HOLD ?=
 BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-java lint format benchmark constraints clean
+.PHONY: help install demo test test-java docs docs-pages lint format benchmark constraints clean
 
 help: ## list the targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -36,7 +36,23 @@ test: $(INSTALLED) ## run the tests and the examples in docstrings, on all cores
 
 test-java: $(INSTALLED) ## install CoreNLP into .cache/corenlp (1.4 GB, needs Java and Maven) and test with it
 	$(BIN)/python -m treeformer parser install corenlp --folder .cache/corenlp --language en --language de --language fr
-	OMP_NUM_THREADS=1 CORENLP_HOME=.cache/corenlp $(BIN)/python -m pytest -m java tests/parsing
+	OMP_NUM_THREADS=1 CORENLP_HOME=.cache/corenlp $(BIN)/python -m pytest -m java tests/parsing tests/serving
+
+docs: $(INSTALLED) ## build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-pages: $(INSTALLED) ## write the pages and pictures of the documentation that scripts make
+	$(BIN)/python docs/reference.py
+	$(BIN)/python docs/pictures.py
+
+test-browser: $(INSTALLED) ## install Chromium (Debian's, needs root) and test the page with it
+	@if ! command -v chromium > /dev/null || ! command -v chromedriver > /dev/null; then \
+		if [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then \
+			echo 'error: chromium and chromedriver are missing, and installing them needs root on Debian or Ubuntu:' >&2; \
+			echo '    apt install chromium chromium-driver' >&2; exit 1; fi; \
+		apt-get update --quiet && apt-get install --yes --quiet chromium chromium-driver fonts-liberation; fi
+	$(BIN)/python -m tests.browser.axe
+	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m browser tests/browser
 
 lint: $(INSTALLED) ## check style, formatting and types
 	$(BIN)/ruff check .
@@ -59,5 +75,5 @@ constraints: ## pin the newest versions that pyproject.toml allows, but those in
 	rm -rf .venv-constraints
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) .venv-constraints constraints.new build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-constraints constraints.new build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find treeformer tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

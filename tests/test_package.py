@@ -77,7 +77,10 @@ def test_type_hints_are_published() -> None:
     assert Path(treeformer.__file__).with_name("py.typed").is_file()
 
 
-ROOMS = ("trees", "ops", "nn", "parsing", "data", "models", "inference", "evaluation", "training", "cli")
+ROOMS = (
+    *("trees", "ops", "nn", "parsing", "data", "models", "inference", "evaluation", "training"),
+    *("analysis", "serving", "cli"),
+)
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -1,26 +1,28 @@
-"""The Python examples of README.md and docs/ run as they stand, those of one file in order."""
+"""The examples of README.md and docs/ run as they stand, those of one page in order."""
 
-import re
 from pathlib import Path
 
 import pytest
 
+from tests.pages import run_page
+
 ROOT = Path(__file__).parents[1]
-FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_COMMANDS = ("docs/index.md", "docs/tutorials", "docs/extending")  #: pages whose shell commands run, too
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_the_examples_of_a_page_run(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
-    text = file.read_text(encoding="utf-8")
-    namespace: dict[str, object] = {}
-    for block in BLOCK.finditer(text):
-        lines_before = text.count("\n", 0, block.start(1))
-        # so that an error names the line of the page
-        exec(compile("\n" * lines_before + block[1], str(file), "exec"), namespace)
+    run_page(page, tmp_path, commands=page.relative_to(ROOT).as_posix().startswith(WITH_COMMANDS))
 
 
-def test_the_readme_has_examples() -> None:
-    assert BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+def test_the_pages_have_examples() -> None:
+    for name in (
+        "README.md",
+        "docs/index.md",
+        "docs/explained.md",
+        "docs/method.md",
+        "docs/extending/model.md",
+    ):
+        assert "\n```python" in (ROOT / name).read_text(encoding="utf-8"), name

@@ -82,8 +82,10 @@ def _keys(kind: type[BaseModel]) -> set[str]:
 
 
 def _parts(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The recipes that a type names: itself, or in a union, list or mapping."""
+    """The recipes that a type names: itself and its kinds, or in a union, list or mapping."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
+        for kind in annotation.__subclasses__():
+            yield from _parts(kind)
     for inner in get_args(annotation):
         yield from _parts(inner)

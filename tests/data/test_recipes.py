@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from treeformer.configuration import read_recipe
+from treeformer.data.recipe import TASKS, DataRecipe, register_task
+from treeformer.data.tasks.labelled import LabelledTask
+from treeformer.data.tasks.task import Task
 from treeformer.training.recipe import ExperimentRecipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -36,8 +40,8 @@ def test_there_is_a_recipe_for_every_task_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("data.task.clases=2", r"data\.task\.sst\.clases: no such key, did you mean classes\?"),
-        ("data.task.name=sts", "data.task: input tag 'sts'"),
+        ("data.task.clases=2", r"data\.task\.clases: no such key, did you mean classes\?"),
+        ("data.task.name=sts", "data.task: value error, expected a name out of sst, imdb, .*, got 'sts'"),
         ("data.vocabulary={kind: bpe, size: 1001}", "multiple of 8"),
         ("data.task.splits={dev: {file: a}}", "expected a split train, got dev"),
         ("data.task.splits={train: {file: a}, 'a/b': {file: b}}", "expected names of letters"),
@@ -46,3 +50,31 @@ def test_there_is_a_recipe_for_every_task_of_the_paper() -> None:
 def test_what_is_wrong_in_the_data_is_named(change: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_recipe(RECIPES / "sst5.yaml", ExperimentRecipe, [change])
+
+
+def test_a_task_of_ones_own_is_read_written_and_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treeformer.data.recipe.TASKS", dict(TASKS))
+
+    @register_task
+    class OwnTask(LabelledTask):
+        name: Literal["own"]  # type: ignore[assignment]
+        colour: str = "red"
+
+    content = {
+        "task": {"name": "own", "colour": "blue", "splits": {"train": {"file": "a.jsonl"}}},
+        "vocabulary": {"kind": "words"},
+    }
+    recipe = DataRecipe.model_validate(content)
+    assert isinstance(recipe.task, OwnTask)
+    assert recipe.model_dump(mode="json")["task"]["colour"] == "blue"
+    assert DataRecipe.model_validate(recipe.model_dump(mode="json")) == recipe
+    changes = ["data.task={name: own, color: blue, splits: {train: {file: a}}}"]
+    with pytest.raises(ValueError, match=r"data\.task\.color: no such key, did you mean colour\?"):
+        read_recipe(RECIPES / "sst5.yaml", ExperimentRecipe, changes)
+
+
+def test_a_task_without_a_name_or_with_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(ValueError, match="name: 'labelled' is a task that comes with treeformer"):
+        register_task(LabelledTask)
+    with pytest.raises(ValueError, match="Task: expected a field name: Literal"):
+        register_task(Task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,29 @@ def test_what_is_no_split_is_refused(tmp_path: Path) -> None:
     writer.add(Example(integers([1]), integers([0]), integers([[0, 1]]), label=1))
     with pytest.raises(ValueError, match="as before"):
         writer.add(Example(integers([1]), integers([0]), integers([[0, 1]])))
+
+
+def test_shares_are_parts_of_each_other_and_always_the_same(tmp_path: Path) -> None:
+    split = random_split(tmp_path / "train.arrow", 40)
+    shares = [split.share(share) for share in (0.1, 0.25, 0.5, 1.0)]
+    assert [len(share) for share in shares] == [4, 10, 20, 40]
+    for smaller, larger in pairwise(shares):
+        assert set(smaller.numbers) < set(larger.numbers)
+    assert split.share(0.25).numbers.tolist() == shares[1].numbers.tolist()
+    assert shares[1].sizes.tolist() == split.sizes[shares[1].numbers].tolist()
+    for place, number in enumerate(shares[1].numbers):
+        assert shares[1][place].input_ids.tolist() == split[int(number)].input_ids.tolist()
+
+
+def test_phrases_of_a_share_are_those_of_its_sentences(tmp_path: Path) -> None:
+    split = random_split(tmp_path / "train.arrow", 40)
+    share = split.share(0.25)
+    phrases = split.phrases().within(share)
+    writer = SplitWriter()
+    for place in range(len(share)):
+        writer.add(share[place])
+    writer.write(tmp_path / "share.arrow")
+    expected = Split(tmp_path / "share.arrow").phrases()
+    assert len(phrases) == len(expected)
+    assert all(same(phrases[place], expected[place]) for place in range(len(expected)))
+    assert len(split.phrases().within(split.share(1.0))) == len(split.phrases())

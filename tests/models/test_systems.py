@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.models.systems import SYSTEMS, build, load, size_names, system_named
+from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
+from treeformer.models.systems import (
+    SYSTEMS,
+    System,
+    build,
+    load,
+    register_system,
+    size_names,
+    system_named,
+)
 
 SIZES = {"d_model": 16, "ffn_dim": 24, "encoder_layers": 1, "decoder_layers": 1, "attention_heads": 2}
 
@@ -66,3 +75,34 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, text: str, messag
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ValueError, match=message):
         load(tmp_path)
+
+
+def test_a_system_of_ones_own_is_found_by_name_and_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treeformer.models.systems.SYSTEMS", dict(SYSTEMS))
+
+    class OwnConfig(BiLstmConfig):
+        model_type = "own"
+        extra: int = 3
+
+    class Own(BiLstmForSequenceClassification):
+        config_class = OwnConfig
+
+    OwnConfig.__module__ = Own.__module__ = "somewhere.else"
+    own = System("own", "words", OwnConfig, Own, None)
+    register_system(own)
+    assert system_named("own") is own
+    assert "extra" in size_names(own)
+    model = build(
+        own, "classification", {"d_model": 8, "extra": 4}, vocab_size=9, node_vocab_size=2, classes="ab"
+    )
+    model.save_pretrained(tmp_path)
+    found, loaded = load(tmp_path)
+    assert found is own
+    assert loaded.config.extra == 4
+
+
+def test_a_system_that_comes_along_is_not_replaced() -> None:
+    with pytest.raises(ValueError, match="name: 'bilstm' is a system that comes with treeformer"):
+        register_system(SYSTEMS["bilstm"])

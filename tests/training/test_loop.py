@@ -18,6 +18,7 @@ from treeformer.data.processor import TreeProcessor
 from treeformer.models.systems import load
 from treeformer.training import checkpoints
 from treeformer.training.dev import dev_set
+from treeformer.training.experiment import examples_of
 from treeformer.training.loop import train
 from treeformer.training.processes import Processes
 from treeformer.training.progress import Progress
@@ -131,6 +132,19 @@ def test_a_plain_model_can_learn_from_every_phrase(corpus: PreparedCorpus, tmp_p
     resolved = yaml.safe_load((tmp_path / "true" / "recipe.yaml").read_text())
     assert resolved["training"]["learning_rate"] == 0.02  # what the recipe says about this system
     assert list(resolved["systems"]) == ["transformer"]
+
+
+@pytest.mark.parametrize("phrases", ["true", "false"])
+def test_a_share_of_the_examples_is_of_the_same_sentences_for_every_system(
+    corpus: PreparedCorpus, phrases: str
+) -> None:
+    sentences = corpus["train"].share(0.5)
+    for system in ("tree-transformer", "transformer"):
+        changes = f"model={system}", f"systems.{system}.phrases={phrases}", "training.share=0.5"
+        found = examples_of(experiment(corpus, *changes), corpus)
+        whole = corpus["train"].phrases().within(sentences) if phrases == "true" else sentences
+        assert found.sizes.tolist() == whole.sizes.tolist()
+        assert len(found) < len(examples_of(experiment(corpus, *changes[:2]), corpus))
 
 
 def test_runs_repeat_to_the_bit_and_seeds_differ(corpus: PreparedCorpus, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trees.strategies import words
-from treeformer.trees import Tree, balanced, left_branching, random_tree, right_branching
+from treeformer.trees import Tree, balanced, left_branching, random_tree, right_branching, shuffled_labels
 
 SENTENCES = st.lists(words(), min_size=1, max_size=30)
 
@@ -70,3 +70,14 @@ def test_bad_words_are_refused(make: object) -> None:
     with pytest.raises(ValueError, match="tags: 2 words need 2 tags, got 1"):
         make(["a", "b"], tags=["A"])  # type: ignore[operator]
     assert isinstance(make(("a", "b")), Tree)  # type: ignore[operator]
+
+
+@given(st.integers(1, 40), st.integers(0, 5))
+def test_shuffled_labels_are_the_same_labels_over_the_same_spans(size: int, seed: int) -> None:
+    shape = random_tree(["w"] * size, seed)
+    tree = Tree(shape.words, shape.tags, [str(node) for node in range(len(shape))], shape.spans)
+    shuffled = shuffled_labels(tree, seed)
+    assert (shuffled.words, shuffled.tags, shuffled.spans) == (tree.words, tree.tags, tree.spans)
+    assert sorted(shuffled.labels) == sorted(tree.labels)
+    assert shuffled == shuffled_labels(tree, seed)
+    assert size < 8 or shuffled != tree

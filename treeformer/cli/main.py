@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from io import TextIOWrapper
+from typing import Annotated
 
 import typer
 
-from treeformer.cli import classify, draw, evaluate, parse, parser, prepare, score, train, translate
+from treeformer.cli import (
+    analyse,
+    classify,
+    draw,
+    evaluate,
+    parse,
+    parser,
+    prepare,
+    reproduce,
+    score,
+    serve,
+    train,
+    translate,
+)
 
 app = typer.Typer(
     name="treeformer",
@@ -22,15 +37,31 @@ app.command("draw")(draw.command)
 app.command("evaluate")(evaluate.command)
 app.command("parse")(parse.command)
 app.command("prepare")(prepare.command)
+app.command("reproduce")(reproduce.command)
 app.command("score")(score.command)
+app.command("serve")(serve.command)
 app.command("train")(train.command)
 app.command("translate")(translate.command)
+app.add_typer(analyse.app, name="analyse")
 app.add_typer(parser.app, name="parser")
 
 
 @app.callback()
-def options() -> None:
+def options(
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            metavar="MODULE",
+            help="A module, in this folder or installed, that registers systems, parsers or tasks.",
+        ),
+    ] = None,
+) -> None:
     """Neural networks that read parse trees."""
+    for module in modules or ():
+        if (here := os.getcwd()) not in sys.path:
+            sys.path.insert(0, here)
+        import_module(module)
 
 
 def main() -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from treeformer.parsing import Parser, load_parser
+from treeformer.parsing import Parser
 from treeformer.parsing.command import CommandParser
+from treeformer.parsing.loading import parser_maker
 
 _OPTIONS = {
     "embedded": {"device", "bf16"},
@@ -44,7 +45,7 @@ def choose_parser(
         _check(given, "embedded", f"--parser {parser}")
         name = language if parser == "embedded" else parser
     details = [f"{key} {given[key]}" for key in _TREES_DEPEND_ON if key in given]
-    return ", ".join([name, *details]), partial(load_parser, name, **given)
+    return ", ".join([name, *details]), parser_maker(name, **given)
 
 
 def _check(given: Mapping[str, object], kind: str, chosen: str) -> None:

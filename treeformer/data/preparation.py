@@ -8,7 +8,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from treeformer.data.tasks.task import DEV, TRAIN
 from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
 from treeformer.parsing import load_parser
 from treeformer.parsing.corpus import Reading, parse_lines
+from treeformer.parsing.loading import parser_maker
 from treeformer.parsing.output import write_lines
 
 Tell = Callable[[str], None]
@@ -114,7 +114,7 @@ def _parse(
     name = parser_name(recipe.parser, recipe.task.language)
     tell(f"{split}: parsing {files['file']} with {name}")
     work = recipe.task.to_parse(files)
-    reading = Reading(partial(load_parser, name), work.tokenized, work.one_per_line)
+    reading = Reading(parser_maker(name), work.tokenized, work.one_per_line)
 
     def parsed(done: int) -> Iterator[Any]:
         lines = iter(work.lines)
@@ -223,7 +223,7 @@ class _Preparation:
                 classes.add(sample.label)
         if not words:
             raise ValueError(f"{self.files[TRAIN]['file']}: expected examples to train on, found none")
-        if self.recipe.trees != "parsed":
+        if self.recipe.trees not in ("parsed", "shuffled"):
             labels = Counter({"X": _RARE_LABEL})
         known = label_list(label for label, count in labels.items() if count >= _RARE_LABEL)
         names = self.recipe.task.class_names

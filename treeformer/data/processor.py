@@ -17,6 +17,7 @@ from treeformer.data.batching import Reads, questions
 from treeformer.data.recipe import TreeKind
 from treeformer.data.sample import Span
 from treeformer.data.split import Example, integers
+from treeformer.data.tasks.sst import binary_as_sst
 from treeformer.data.tasks.task import Kind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
 from treeformer.data.vocabulary import IGNORED, Vocabulary, load_vocabulary
@@ -25,13 +26,13 @@ from treeformer.parsing.corpus import Reading
 from treeformer.trees import (
     Tree,
     balanced,
-    binarise,
     collapse,
     join,
     left_branching,
     random_tree,
     right_branching,
     sentences,
+    shuffled_labels,
     split_words,
 )
 from treeformer.trees.labels import DOCUMENT
@@ -39,9 +40,6 @@ from treeformer.trees.tree import Unary
 
 UNKNOWN_LABEL = "<unk>"
 PROCESSOR = "processor.json"
-HEAD_FIRST = frozenset(
-    {"VP", "ADJP", "ADVP", "SQ", "UCP"}
-)  #: phrases that SST's trees cut at their right end
 
 
 class ProcessorSettings(Recipe):
@@ -160,7 +158,7 @@ class TreeProcessor:
     def _cut(self, trees: Sequence[Tree]) -> Tree:
         """One tree over the sentences, each made binary if those of training are."""
         if self.settings.binary:
-            trees = [binarise(collapse(tree), left=HEAD_FIRST) for tree in trees]
+            trees = [binary_as_sst(tree) for tree in trees]
         return trees[0] if len(trees) == 1 else join(trees)
 
     def encode(self, parsed: Iterable[Tree], targets: Mapping[Span, int] | None = None) -> Example:
@@ -227,6 +225,8 @@ def label_list(labels: Iterable[str]) -> tuple[str, ...]:
 def _control(tree: Tree, kind: TreeKind) -> Tree:
     """The tree, or a control tree over the same words, always the same one for the same words."""
     match kind:
+        case "shuffled":
+            return shuffled_labels(tree, zlib.crc32(" ".join(tree.words).encode("utf-8")))
         case "balanced":
             return balanced(tree.words)
         case "left":

@@ -167,6 +167,11 @@ class Split:
             raise ValueError(f"{self._path}: expected one of the texts {there}, got {name!r}")
         return [str(text) for text in self._batch.column(name).to_pylist()]
 
+    def share(self, share: float) -> Subset:
+        """A random part of the examples: always the same one, and part of every larger one."""
+        order = np.random.default_rng(_SHARE_SEED).permutation(len(self))
+        return Subset(self, np.sort(order[: max(1, round(share * len(self)))]))
+
     def phrases(self) -> Phrases:
         """Every word and phrase that has a target, as a sequence of its own."""
         return Phrases(self)
@@ -196,6 +201,12 @@ class Phrases:
         self._starts = np.concatenate([leaves, spans[nodes, 0] + first])
         self._ends = np.concatenate([leaves + 1, spans[nodes, 1] + first])
         self._labels = np.concatenate([leaf_targets[leaves], node_targets[nodes]])
+        words = np.repeat(np.arange(len(split)), np.diff(leaf_starts))
+        self._owners = np.concatenate([words[leaves], owners[nodes]])
+
+    def within(self, sentences: Subset) -> Subset:
+        """Those of some sentences."""
+        return Subset(self, np.flatnonzero(np.isin(self._owners, sentences.numbers)))
 
     def __reduce__(self) -> tuple[object, ...]:
         return Phrases, (self._split,)
@@ -219,6 +230,31 @@ class Phrases:
         return sizes
 
 
+class Subset:
+    """Some examples of others.
+
+    Args:
+        examples: the others.
+        numbers: ``[N]``, which of them.
+    """
+
+    def __init__(self, examples: Examples, numbers: NDArray[np.int64]) -> None:
+        self._examples = examples
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: int) -> Example:
+        return self._examples[int(self.numbers[index])]
+
+    @property
+    def sizes(self) -> Integers:
+        """``[N, 3]``, see `Split.sizes`."""
+        return self._examples.sizes[self.numbers]
+
+
+_SHARE_SEED = 1
 _NO_NODES: Integers = np.empty(0, np.int32)
 _NO_SPANS: Integers = np.empty((0, 2), np.int32)
 

@@ -36,13 +36,15 @@ class Comparison(NamedTuple):
         return self.score - self.other
 
 
-def compare_accuracy(right: Sequence[bool], other: Sequence[bool], samples: int = SAMPLES) -> Comparison:
+def compare_accuracy(right: Sequence[float], other: Sequence[float], samples: int = SAMPLES) -> Comparison:
     """Two classifiers by which of their answers are right; scores in percent.
+
+    Of several runs of a classifier, ``right`` is the share of them whose answer to an example is right.
 
     Test sets of the same size are drawn from this one with replacement. As in sacrebleu, p is the share of
     them whose difference is at least as far from its mean as the measured one is from 0.
     """
-    gains = np.array(right, np.int8) - np.array(other, np.int8)
+    gains = np.array(right, np.float64) - np.array(other, np.float64)
     if not len(gains):
         raise ValueError("right: expected at least one answer, got none")
     chance = np.random.default_rng(_SEED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,11 +104,17 @@ class Classifier:
         """The same, but None for a text without words."""
         parsed = self.processor.parse(inputs)
         read = [None if tree is None else self.processor.as_read(tree) for tree in parsed]
-        examples = [self.processor.encode(sentences(tree)) for tree in read if tree is not None]
-        scored = iter(zip(examples, self.score(examples), strict=True))
+        found = iter(self.classify([tree for tree in read if tree is not None]))
         return [
-            None if tree is None else self._classification(item, tree, *next(scored))
+            None if tree is None else replace(next(found), text=text_of(item))
             for item, tree in zip(inputs, read, strict=True)
+        ]
+
+    def classify(self, trees: Sequence[Tree]) -> list[Classification]:
+        """What the classifier says about trees that are shaped as it reads them."""
+        examples = [self.processor.encode(sentences(tree)) for tree in trees]
+        return [
+            self._classification(*given) for given in zip(trees, examples, self.score(examples), strict=True)
         ]
 
     def score(self, examples: Examples | Sequence[Example]) -> list[Scored]:
@@ -139,12 +145,9 @@ class Classifier:
             inputs = model_inputs(examples, numbers, reads, self.model.device, translates=False)
             yield numbers, self.model(**inputs)
 
-    def _classification(
-        self, item: str | Tree, tree: Tree, example: Example, scored: Scored
-    ) -> Classification:
+    def _classification(self, tree: Tree, example: Example, scored: Scored) -> Classification:
         label, probabilities = self._answer(scored.root)
-        text = item if isinstance(item, str) else " ".join(item.words)
-        return Classification(text, label, probabilities, tree, self._phrases(tree, example, scored))
+        return Classification(text_of(tree), label, probabilities, tree, self._phrases(tree, example, scored))
 
     def _phrases(self, tree: Tree, example: Example, scored: Scored) -> tuple[Phrase, ...]:
         """Words and phrases in post-order; where a node covers a single word, it speaks for the word."""
@@ -169,3 +172,8 @@ class Classifier:
     def _answer(self, logits: Tensor) -> tuple[str, tuple[float, ...]]:
         """The most probable class, and the probabilities of all."""
         return self.classes[int(logits.argmax())], tuple(logits.softmax(-1).tolist())
+
+
+def text_of(item: str | Tree) -> str:
+    """A text as it was given; the words of a tree."""
+    return item if isinstance(item, str) else " ".join(item.words)

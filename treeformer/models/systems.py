@@ -93,7 +93,18 @@ SYSTEMS: dict[str, System] = {
     )
 }
 
+_BUILT_IN = frozenset(SYSTEMS)
 _FROM_THE_CORPUS = {"vocab_size", "node_vocab_size", "num_labels"}
+
+
+def register_system(system: System) -> None:
+    """Let recipes name a system of one's own, and find its models again by the names of their classes.
+
+    A second one of the same name takes the place of the first, but not of one that comes with the package.
+    """
+    if system.name in _BUILT_IN:
+        raise ValueError(f"name: {system.name!r} is a system that comes with treeformer, expected another")
+    SYSTEMS[system.name] = system
 
 
 def system_named(name: str) -> System:
@@ -108,7 +119,7 @@ def size_names(system: System) -> list[str]:
     own = {
         name
         for cls in system.config_class.__mro__
-        if cls.__module__.startswith("treeformer.")
+        if issubclass(cls, SystemConfig)
         for name in vars(cls).get("__annotations__", {})
     }
     chosen = own - _FROM_THE_CORPUS - {"model_type", "is_encoder_decoder", "use_cache"}

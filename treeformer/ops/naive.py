@@ -43,13 +43,26 @@ def _steps(
     convention: Convention,
 ) -> Tensor:
     """The four steps: interpolate, embed, average upwards, aggregate."""
+    return branches_of(leaves, nodes, weights, batch, vertical, horizontal, convention).sum(3)
+
+
+def branches_of(
+    leaves: Tensor,
+    nodes: Tensor,
+    weights: Tensor,
+    batch: TreeBatch,
+    vertical: Tensor | None,
+    horizontal: Tensor | None,
+    convention: Convention,
+) -> Tensor:
+    """``[B, H, m, n, K]``: what the branch down to leaf j adds to the value of node i."""
     covers = batch.covers[:, None, :, :, None]
     cells = torch.where(covers, nodes[:, :, :, None, :], 0)
     if vertical is not None and horizontal is not None:
         cells = cells + torch.where(covers, _embeddings(batch, vertical, horizontal, convention)[:, None], 0)
     averages = _upward_averages(leaves, cells, batch, convention)
     weighted = weights[:, :, None, :, None] * averages
-    return weighted.sum(3) / batch.leaf_counts[:, None, :, None]
+    return weighted / batch.leaf_counts[:, None, :, None, None]
 
 
 def _embeddings(batch: TreeBatch, vertical: Tensor, horizontal: Tensor, convention: Convention) -> Tensor:

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from treeformer.parsing.parser import Parser
 
 MODELS = Path(__file__).parent / "models"  #: the parsers that come with the package, by language
+_REGISTERED: dict[str, Callable[..., Parser]] = {}
+
+
+def register_parser(name: str, make: Callable[..., Parser]) -> None:
+    """Let `load_parser`, recipes and commands name a parser of one's own.
+
+    Args:
+        name: of a parser that `load_parser` does not know yet; a second registration replaces the first.
+        make: its class, or a function of a module, so that other processes can make it, too.
+    """
+    if name in ("embedded", "command") or name.startswith("corenlp") or (MODELS / name).is_dir():
+        raise ValueError(f"name: {name!r} is a parser that comes with treeformer, expected another")
+    _REGISTERED[name] = make
+
+
+def parser_maker(name: str | os.PathLike[str], **options: Any) -> Callable[[], Parser]:
+    """What makes the parser called ``name``, here or in another process."""
+    make = _REGISTERED.get(os.fspath(name))
+    return partial(load_parser, name, **options) if make is None else partial(make, **options)
 
 
 def load_parser(name: str | os.PathLike[str], **options: Any) -> Parser:
     """The parser called ``name``, with the options of its backend.
 
     ``en``: the embedded parser of that language; ``corenlp:en``, ``corenlp:de``, ``corenlp:fr``: Stanford
-    CoreNLP; a folder: an embedded parser that ``treeformer parser train`` wrote.
+    CoreNLP; a folder: an embedded parser that ``treeformer parser train`` wrote; or what `register_parser`
+    was told.
     """
+    if os.fspath(name) in _REGISTERED:
+        return _REGISTERED[os.fspath(name)](**options)
     backend, _, language = os.fspath(name).partition(":")
     if backend == "corenlp":
         from treeformer.parsing.corenlp import CoreNlpParser

@@ -69,9 +69,12 @@ def start_from_vectors(
 
 
 def examples_of(recipe: ExperimentRecipe, corpus: PreparedCorpus) -> Examples:
-    """What the model learns from: sentences, or every phrase as a sequence of its own."""
-    split = corpus["train"]
-    return split.phrases() if recipe.own.phrases else split
+    """What the model learns from: sentences, or every phrase as a sequence of its own; or a share of both."""
+    split, share = corpus["train"], recipe.training.share
+    if share is None:
+        return split.phrases() if recipe.own.phrases else split
+    sentences = split.share(share)
+    return split.phrases().within(sentences) if recipe.own.phrases else sentences
 
 
 def updates_of(

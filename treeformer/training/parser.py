@@ -44,26 +44,26 @@ class TreeFile(Recipe):
 class NetworkRecipe(Recipe):
     """Sizes of the network."""
 
-    known_words: int = Field(default=12000, ge=1)
+    known_words: int = Field(default=12000, ge=1, description="words with a row of their own")
     buckets: int = Field(default=16000, ge=1, description="rows that prefixes, suffixes and trigrams share")
-    word_width: int = Field(default=80, ge=1)
-    width: int = Field(default=256, ge=2)
-    layers: int = Field(default=6, ge=1)
-    heads: int = Field(default=4, ge=1)
-    inner: int = Field(default=512, ge=1)
-    span_width: int = Field(default=192, ge=1)
+    word_width: int = Field(default=80, ge=1, description="of the rows of words and their parts")
+    width: int = Field(default=256, ge=2, description="of the states")
+    layers: int = Field(default=6, ge=1, description="of self-attention")
+    heads: int = Field(default=4, ge=1, description="of each layer")
+    inner: int = Field(default=512, ge=1, description="hidden units of each layer's feed-forward part")
+    span_width: int = Field(default=192, ge=1, description="hidden units where spans are scored")
     bits: Literal[8, 16] = Field(default=16, description="of a stored weight; in 8 every row has a scale")
 
 
 class LearningRecipe(Recipe):
     """How the network learns."""
 
-    updates: int = Field(default=9000, ge=1)
+    updates: int = Field(default=9000, ge=1, description="steps of the optimiser")
     batch_words: int = Field(default=16000, ge=1, description="words a batch, padding included")
-    learning_rate: float = Field(default=1e-3, gt=0)
-    warm_up: int = Field(default=200, ge=1)
-    weight_decay: float = Field(default=0.01, ge=0)
-    dropout: float = Field(default=0.1, ge=0, lt=1)
+    learning_rate: float = Field(default=1e-3, gt=0, description="its highest value")
+    warm_up: int = Field(default=200, ge=1, description="updates until the learning rate is highest")
+    weight_decay: float = Field(default=0.01, ge=0, description="decoupled")
+    dropout: float = Field(default=0.1, ge=0, lt=1, description="in training")
     lower: float = Field(
         default=0.12, ge=0, le=1, description="share of sentences that are read in lower case"
     )
@@ -78,12 +78,12 @@ class LearningRecipe(Recipe):
 class ParserRecipe(Recipe):
     """What a parser is trained on, and how."""
 
-    name: str
-    language: str
-    trees: list[TreeFile] = Field(min_length=1)
-    network: NetworkRecipe = NetworkRecipe()
-    learning: LearningRecipe = LearningRecipe()
-    seed: int = 1
+    name: str = Field(description="of the parser, written into everything made from its trees")
+    language: str = Field(description="of the text it reads: en, de or fr")
+    trees: list[TreeFile] = Field(min_length=1, description="what it learns from")
+    network: NetworkRecipe = Field(default=NetworkRecipe(), description="its sizes")
+    learning: LearningRecipe = Field(default=LearningRecipe(), description="how it learns")
+    seed: int = Field(default=1, description="of weights and order")
 
 
 def train_parser(

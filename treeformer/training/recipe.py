@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model, field_serializer, field_validator
@@ -20,11 +21,19 @@ class TrainingRecipe(Recipe):
 
     updates: int = Field(ge=1, description="updates at most")
     tokens: int = Field(ge=1, description="what one update reads: leaves and nodes, over all processes")
+    share: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="learn from this share of the examples, the same for every system",
+    )
     learning_rate: float = Field(gt=0, description="its highest value")
-    schedule: Schedule = "inverse-square-root"
+    schedule: Schedule = Field(default="inverse-square-root", description="how it falls after the warm-up")
     warm_up: int = Field(default=0, ge=0, description="updates until the learning rate is highest")
     weight_decay: float = Field(default=0.0, ge=0, description="of the matrices of linear maps, decoupled")
-    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    label_smoothing: float = Field(
+        default=0.0, ge=0, lt=1, description="share of a target that goes to all classes or tokens alike"
+    )
     clip: float = Field(default=0.0, ge=0, description="largest norm of the gradient; 0: any")
     r_drop: float = Field(default=0.0, ge=0, description="weight of R-Drop's divergence; 0: none")
     accumulation: int = Field(default=1, ge=1, description="parts in which a process works on an update")
@@ -77,7 +86,9 @@ class SystemRecipe(Recipe):
 
     sizes: dict[str, Any] = Field(default_factory=dict, description="fields of its config")
     phrases: bool = Field(default=False, description="train on every phrase as a sequence of its own")
-    training: TrainingChanges = TrainingChanges()  # type: ignore[valid-type]
+    training: TrainingChanges = Field(  # type: ignore[valid-type]
+        default=TrainingChanges(), description="keys of `training` with other values for this system"
+    )
 
     @field_serializer("training")
     def _changes(self, training: Recipe) -> dict[str, Any]:
@@ -87,19 +98,38 @@ class SystemRecipe(Recipe):
 class DecodingRecipe(Recipe):
     """How a translator searches."""
 
-    beams: int = Field(default=5, ge=1)
-    length_penalty: float = 1.0
+    beams: int = Field(default=5, ge=1, description="translations that are kept at each step; 1: greedy")
+    length_penalty: float = Field(
+        default=1.0, description="scores are divided by the length to this power; larger: longer translations"
+    )
 
 
 class ExperimentRecipe(Recipe):
     """One experiment."""
 
-    data: DataRecipe
+    data: DataRecipe = Field(description="all that `treeformer prepare` depends on")
     model: str = Field(description="which of the systems")
-    systems: dict[str, SystemRecipe] = Field(min_length=1)
-    training: TrainingRecipe
-    decoding: DecodingRecipe = DecodingRecipe()
+    systems: dict[str, SystemRecipe] = Field(
+        min_length=1, description="the systems that may be trained, by name"
+    )
+    training: TrainingRecipe = Field(description="how they learn")
+    decoding: DecodingRecipe = Field(default=DecodingRecipe(), description="how translators search")
     vectors: str | None = Field(default=None, description="file of word vectors from which a model starts")
+
+    @classmethod
+    def settle(cls, content: Any, keys: Sequence[str]) -> None:
+        """``--set training.KEY`` holds for all systems, also for those that train differently."""
+        systems: Any = content.get("systems") if isinstance(content, dict) else None
+        for name, system in systems.items() if isinstance(systems, dict) else ():
+            own = f"systems.{name}.training"
+            changes = system.get("training") if isinstance(system, dict) else None
+            if isinstance(changes, dict) and own not in keys:
+                kept = {
+                    key: value
+                    for key, value in changes.items()
+                    if f"training.{key}" not in keys or f"{own}.{key}" in keys
+                }
+                systems[name] = {**system, "training": kept}
 
     @field_validator("systems")
     @classmethod

@@ -7,7 +7,7 @@
 
 from .brackets import read_tree_lines, read_trees, write_trees
 from .conllu import read_conllu
-from .controls import balanced, left_branching, random_tree, right_branching
+from .controls import balanced, left_branching, random_tree, right_branching, shuffled_labels
 from .drawing import to_text
 from .errors import TreeFormatError
 from .interop import from_nltk, to_nltk
@@ -35,6 +35,7 @@ __all__ = [
     "read_trees",
     "right_branching",
     "sentences",
+    "shuffled_labels",
     "split_words",
     "strip",
     "to_nltk",

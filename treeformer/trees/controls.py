@@ -1,6 +1,8 @@
-"""Control trees: binary trees over plain words that no parser has seen, to hold beside parsed ones.
+"""Control trees, to hold beside parsed ones: binary trees over plain words that no parser has seen, and
+parsed trees with their labels in other places.
 
-Every node and, unless given, every tag is labelled ``X``. A sentence of one word has one node.
+In the binary ones every node and, unless given, every tag is labelled ``X``. A sentence of one word has one
+node.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,11 +41,31 @@ def random_tree(words: Iterable[str], seed: int, *, tags: Iterable[str] | None =
     The same words and seed give the same tree in every process and Python version: only ``Random.random`` is
     used, whose numbers Python keeps.
     """
+    draw = _drawing(seed)
+    return _binary_tree(words, tags, lambda start, end: start + 1 + int(draw() * (end - start - 1)))
+
+
+def shuffled_labels(tree: Tree, seed: int) -> Tree:
+    """The same tree, its labels given to its nodes in another order; all orders are equally likely.
+
+    >>> tree = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps) (ADVP (RB well))))")
+    >>> str(shuffled_labels(tree, 1))
+    '(NP (S (DT the) (NN cat)) (VP (VBZ sleeps) (RB well)))'
+    """
+    draw = _drawing(seed)
+    labels = list(tree.labels)
+    for last in range(len(labels) - 1, 0, -1):
+        chosen = int(draw() * (last + 1))
+        labels[last], labels[chosen] = labels[chosen], labels[last]
+    return Tree(tree.words, tree.tags, labels, tree.spans)
+
+
+def _drawing(seed: int) -> Callable[[], float]:
+    """A source of random numbers that is the same in every process and Python version."""
     try:
-        draw = Random(as_integer(seed)).random
+        return Random(as_integer(seed)).random
     except TypeError:
         raise ValueError(f"seed = {quoted(seed)}: expected an integer") from None
-    return _binary_tree(words, tags, lambda start, end: start + 1 + int(draw() * (end - start - 1)))
 
 
 def _binary_tree(words: Iterable[str], tags: Iterable[str] | None, split: Callable[[int, int], int]) -> Tree:

@@ -164,3 +164,37 @@ def test_phrase_labels_come_from_the_smallest_constituent_around(parse: Tree, se
         )
         assert label == (around[1] if around[0] == end - start else f"@{around[1]}")
     assert phrase_labelled(parse, parse) == parse
+
+
+def test_shuffled_labels_stay_in_their_tree_and_targets_on_their_phrases(tmp_path: Path) -> None:
+    data = sst_files(tmp_path / "data")
+    parsed = prepared(recipe(sst_task()), data, tmp_path / "parsed")
+    shuffled = prepared(recipe(sst_task(), trees="shuffled"), data, tmp_path / "shuffled")
+    moved = 0
+    for index in range(len(parsed["train"])):
+        before, after = parsed["train"][index], shuffled["train"][index]
+        assert before.node_spans.tolist() == after.node_spans.tolist()
+        assert before.node_targets is not None
+        assert after.node_targets is not None
+        assert before.node_targets.tolist() == after.node_targets.tolist()
+        assert sorted(node_labels(parsed, index)) == sorted(node_labels(shuffled, index))
+        moved += node_labels(parsed, index) != node_labels(shuffled, index)
+    assert moved
+    assert parsed.manifest.node_vocab_size == shuffled.manifest.node_vocab_size
+
+
+def test_a_parse_may_give_the_shape_too_and_shared_phrases_keep_their_targets(tmp_path: Path) -> None:
+    data = sst_files(tmp_path / "data", "(4 (2 (2 The) (2 cat)) (4 (4 (4 loves) (2 it)) (2 .)))\n")
+    parse = "(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ loves) (NP (PRP it))) (. .)))\n"
+    (data / "train.phrases").write_text(parse)
+    corpus = prepared(recipe(sst_task(shape="parse")), data, tmp_path / "out")
+    example = corpus["train"][0]
+    assert example.node_targets is not None
+    found = dict(zip(map(tuple, example.node_spans.tolist()), example.node_targets.tolist(), strict=True))
+    assert found == {(0, 2): 2, (2, 4): 4, (0, 4): IGNORED, (0, 5): 4} or found == {
+        (0, 2): 2,
+        (2, 4): 4,
+        (2, 5): 4,
+        (0, 5): 4,
+    }
+    assert corpus.processor.settings.binary

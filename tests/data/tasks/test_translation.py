@@ -75,3 +75,12 @@ def test_french_words_that_a_parser_split_are_written_in_one_again(tmp_path: Pat
     )
     corpus = prepared(recipe(translation_task(language="fr")), data, tmp_path / "out")
     assert words(corpus, 0) == ["la", "fin", "du", "jour"]
+
+
+def test_the_first_lines_of_longer_files_can_be_enough(tmp_path: Path) -> None:
+    data = translation_files(tmp_path / "data")
+    trees = (data / "train.trees").read_text().splitlines()
+    (data / "train.trees").write_text("".join(f"{line}\n" for line in trees[:2]))
+    part = {"file": "train.en", "target": "train.de", "trees": "train.trees", "first": 2}
+    corpus = prepared(recipe(translation_task(splits={"train": part})), data, tmp_path / "out")
+    assert len(corpus["train"]) == 2

@@ -36,7 +36,7 @@ class AgreementTask(Task):
     """Singular (VBZ) or plural (VBP); scores are broken down by the number of attractors."""
 
     name: Literal["agreement"]
-    splits: Mapping[str, AgreementPart]
+    splits: Mapping[str, AgreementPart] = Field(description="the files of each split; train must be there")
 
     @property
     def class_names(self) -> tuple[str, ...]:

@@ -14,12 +14,13 @@ from pydantic import Field
 
 from treeformer.data.sample import Bad, Sample, place, together, tree_lines
 from treeformer.data.tasks.task import Part, Task, ToParse
-from treeformer.trees import Tree
+from treeformer.trees import Tree, binarise, collapse
 from treeformer.trees.tree import Unary, trusted_tree
 
 SENTIMENTS = ("very negative", "negative", "neutral", "positive", "very positive")
 NEUTRAL = 2
 _SCORES = frozenset("01234")
+_HEAD_FIRST = frozenset({"VP", "ADJP", "ADVP", "SQ", "UCP"})  # what SST's trees cut at its right end
 
 
 class SstTask(Task):
@@ -29,6 +30,10 @@ class SstTask(Task):
     classes: Literal[5, 2] = Field(default=5, description="2: sentences with a neutral root are left out")
     two_way_head: bool = Field(
         default=False, description="with 2 classes predict just these; neutral phrases have no target"
+    )
+    shape: Literal["treebank", "parse"] = Field(
+        default="treebank",
+        description="parse: the parse made binary, as for new text; its phrases have targets if SST has them",
     )
 
     binary: ClassVar[bool] = True
@@ -88,7 +93,13 @@ class SstTask(Task):
         if self._two_way:
             targets = {span: int(score > NEUTRAL) for span, score in targets.items() if score != NEUTRAL}
             root = int(root > NEUTRAL)
-        return Sample([phrase_labelled(scored, parsed)], label=self.class_names[root], targets=targets)
+        tree = binary_as_sst(parsed) if self.shape == "parse" else phrase_labelled(scored, parsed)
+        return Sample([tree], label=self.class_names[root], targets=targets)
+
+
+def binary_as_sst(tree: Tree) -> Tree:
+    """The tree made binary as SST's trees are: most phrases are cut at their left end."""
+    return binarise(collapse(tree), left=_HEAD_FIRST)
 
 
 def phrase_labelled(shape: Tree, parse: Tree) -> Tree:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,6 +21,7 @@ class ParallelPart(Part):
     """Two files whose lines belong together."""
 
     target: str = Field(description="translations, one a line")
+    first: int | None = Field(default=None, ge=1, description="use only so many lines, the first ones")
 
     def texts(self) -> dict[str, str]:
         return {"file": self.file, "target": self.target}
@@ -29,12 +31,12 @@ class TranslationTask(Task):
     """A pair of languages. ``language`` is that of the source."""
 
     name: Literal["translation"]
-    target_language: str
+    target_language: str = Field(description="for the tokens of the target")
     source_tokens: Tokens | None = Field(
         default=None, description="given: source lines are tokens; else the parser makes tokens of text"
     )
     target_tokens: Tokens = Field(default="moses", description="given: target lines are tokens already")
-    splits: Mapping[str, ParallelPart]
+    splits: Mapping[str, ParallelPart] = Field(description="the files of each split; train must be there")
 
     kind: ClassVar[Kind] = "translation"
 
@@ -54,10 +56,11 @@ class TranslationTask(Task):
         return ToParse(map(unescape, lines) if given else lines, tokenized=given, one_per_line=False)
 
     def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
-        sides = {
-            "file": text_lines(files["file"]),
-            "target": text_lines(files["target"]),
-            "trees": tree_lines(files["trees"], unary),
+        first = part.first if isinstance(part, ParallelPart) else None
+        sides: dict[str, Iterator[Any]] = {
+            "file": islice(text_lines(files["file"]), first),
+            "target": islice(text_lines(files["target"]), first),
+            "trees": islice(tree_lines(files["trees"], unary), first),
         }
         for number, row in enumerate(together(files, sides), start=1):
             if isinstance(row, Bad):

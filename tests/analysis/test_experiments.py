@@ -1,0 +1,69 @@
+"""What is trained for each table of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treeformer.analysis.cells import Cell
+from treeformer.analysis.experiments import NAMES, experiment
+from treeformer.analysis.paper import TASKS, papers_score
+from treeformer.configuration import read_recipe
+from treeformer.training.recipe import ExperimentRecipe
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+TRAINED = [name for name in NAMES if experiment(name).rows]
+
+
+def all_cells(*, quick: bool = False) -> list[Cell]:
+    chosen = [experiment(name).quick() if quick else experiment(name) for name in NAMES]
+    return [cell for one in chosen for row in one.rows for cell in row.cells]
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_cell_is_a_recipe_that_can_be_trained(quick: bool) -> None:
+    for row in dict.fromkeys(cell.row for cell in all_cells(quick=quick)):
+        recipe = read_recipe(RECIPES / f"{row.task}.yaml", ExperimentRecipe, row.cells[0].changes).resolved()
+        assert recipe.model == row.system
+        assert row.system in recipe.systems
+        assert set(row.splits) <= set(recipe.data.task.splits)
+        assert row.task in TASKS
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_cells_of_one_name_are_one_training_and_corpora_of_one_name_one_corpus(quick: bool) -> None:
+    trainings: dict[str, object] = {}
+    corpora: dict[str, object] = {}
+    for cell in all_cells(quick=quick):
+        recipe = read_recipe(RECIPES / f"{cell.row.task}.yaml", ExperimentRecipe, cell.changes).resolved()
+        assert trainings.setdefault(cell.name, recipe) == recipe
+        assert corpora.setdefault(cell.row.corpus, recipe.data) == recipe.data
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_line_is_there_once_and_its_rival_is_there(name: str) -> None:
+    rows = experiment(name).rows
+    lines = [(row.task, row.label) for row in rows]
+    assert len(set(lines)) == len(lines)
+    assert all((row.task, row.rival) in lines for row in rows)
+    assert {cell.name for row in rows for cell in row.cells} == {
+        cell.name for row in dict.fromkeys(rows) for cell in row.cells
+    }
+
+
+def test_the_tables_have_the_systems_and_seeds_that_were_asked_for() -> None:
+    classification, translation = experiment("classification").rows, experiment("translation").rows
+    assert {row.task for row in classification} == {"sst5", "sst2", "imdb", "agreement"}
+    assert all(row.seeds == (1, 2, 3) for row in classification)
+    assert len([row for row in classification if row.task == "sst5"]) == 6
+    assert len(translation) == 6 * 5
+    assert all((len(row.seeds) == 2) == row.system.endswith("transformer") for row in translation)
+    assert papers_score("classification", "sst5", "Tree Transformer") == 47.4
+    assert papers_score("translation", "iwslt14-57k-en-de", "Tree Transformer") == 29.47
+    assert papers_score("ablations", "multi30k-en-de", "neither") == 28.98
+
+
+def test_an_unknown_name_is_told_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"ablation: no such table or figure, did you mean ablations\?"):
+        experiment("ablation")

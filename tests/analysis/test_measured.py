@@ -1,0 +1,64 @@
+"""Speed and parameters: measured, not trained for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treeformer.analysis.parameters import count_parameters
+from treeformer.analysis.plots import plot
+from treeformer.analysis.speed import SYSTEMS, Settings, cut, measure_speed, sentences_of
+from treeformer.analysis.tables import markdown
+from treeformer.trees import random_tree
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+def found(name: str, measured: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "title": name, "quick": False, "notes": [], "rows": [], "measured": measured}
+
+
+def test_every_system_and_length_is_timed_and_parsing_beside_it(tmp_path: Path) -> None:
+    measured = measure_speed(Settings((4, 6), 2, 1), "cpu", None, lambda line: None)
+    assert {(row["length"], row["work"], row["system"]) for row in measured["rows"]} == {
+        (length, work, system)
+        for length in (4, 6)
+        for work in ("training", "inference")
+        for system in SYSTEMS
+    }
+    assert all(row["ratio"] == 1 for row in measured["rows"] if row["system"] == SYSTEMS[0])
+    assert all(one["seconds_a_sentence"] > 0 for one in measured["parsing"])
+    text = markdown(found("speed", measured))
+    assert "| words | Transformer, ms | Tree-LSTM, ms | Tree Transformer, ms |" in text
+    assert "## The cost of parsing" in text
+    pytest.importorskip("matplotlib")
+    plot(found("speed", measured), tmp_path / "speed.svg")
+
+
+@given(st.integers(2, 30), st.integers(1, 30), st.integers(0, 5))
+def test_a_tree_that_is_cut_has_just_so_many_words(size: int, length: int, seed: int) -> None:
+    tree = random_tree([str(word) for word in range(size)], seed)
+    short = cut(tree, min(length, size))
+    assert short.words == tree.words[: min(length, size)]
+    assert max(end for _, end in short.spans) == len(short.words)
+    assert len(sentences_of([tree], length, 3)[2].words) == length
+
+
+def test_base_models_have_the_papers_parameters_and_every_system_is_counted(tmp_path: Path) -> None:
+    measured = count_parameters(RECIPES, tmp_path)
+    assert measured["base"] == {"Transformer base": 61_747_200, "Tree Transformer base": 61_810_944}
+    recipes = {row["recipe"] for row in measured["recipes"]}
+    assert {"sst5", "wmt14-en-de", "multi30k-en-de"} <= recipes
+    assert not any(name.startswith("parser-") for name in recipes)
+    text = markdown(found("parameters", measured))
+    assert "| Tree Transformer base | 61,810,944 | 61,810,944 |" in text
+    (wmt,) = [
+        row
+        for row in measured["recipes"]
+        if row["recipe"] == "wmt14-en-de" and row["system"] == "transformer"
+    ]
+    assert wmt["parameters"] == wmt["without_tokens"] + 32_768 * 512

@@ -1,0 +1,225 @@
+"""A table end to end, on tiny data: it is trained, killed, gone on with, and written."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.analysis.forked import Fork
+from tests.analysis.toys import parallel_data, parallel_recipe, sentiment_data, sentiment_recipe
+from treeformer.analysis import runner
+from treeformer.analysis.reproduction import Wanted, listing, remake, reproduce
+from treeformer.analysis.runner import Runner
+from treeformer.analysis.work import Work
+from treeformer.cli.main import app
+from treeformer.configuration import read_recipe
+from treeformer.data.preparation import prepare
+from treeformer.training.recipe import ExperimentRecipe
+
+SST = ("sst5",)
+PICTURES = [".svg"] if importlib.util.find_spec("matplotlib") else []
+
+
+class Place:
+    """Folders of a reproduction, and what was told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "results"
+        self.told: list[str] = []
+        self.work = Work(folder / "work", folder / "recipes", data=folder / "data", device="cpu")
+
+    def reproduce(self, name: str, **wanted: Any) -> bool:
+        """The same as the command."""
+        chosen = Wanted(**wanted)
+        return reproduce(name, chosen, self.work, Runner(self.logs, 2, tell=self.told.append), self.results)
+
+    @property
+    def logs(self) -> Path:
+        return self.work.folder / "logs"
+
+    def found(self, name: str) -> dict[str, Any]:
+        return dict(json.loads((self.results / f"{name}.json").read_text()))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Tiny data and recipes; commands are forks."""
+    sentiment_data(tmp_path / "data")
+    parallel_data(tmp_path / "data")
+    sentiment_recipe(tmp_path / "recipes")
+    parallel_recipe(tmp_path / "recipes")
+    monkeypatch.setattr(runner, "Popen", Fork)
+    return Place(tmp_path)
+
+
+def row_of(found: dict[str, Any], label: str) -> dict[str, Any]:
+    return next(row for row in found["rows"] if row["label"] == label)
+
+
+def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> None:
+    """The real command, whose processes are all killed in the middle of a training."""
+    sentiment_data(tmp_path / "data")
+    sentiment_recipe(tmp_path / "recipes", updates=200, evaluate_every=100, save_every=20)
+    recipe = read_recipe(tmp_path / "recipes" / "sst5.yaml", ExperimentRecipe)
+    prepare(recipe.data, tmp_path / "data", tmp_path / "work" / "prepared" / "sst5", tell=lambda line: None)
+    command = [sys.executable, "-m", "treeformer", "reproduce", "classification", "--device", "cpu"]
+    for name in ("data", "work", "results", "recipes"):
+        command += [f"--{name}", str(tmp_path / name)]
+    command += ["--only", "tree-transformer/sst5", "--seeds", "1", "--jobs", "2"]
+    state = tmp_path / "work" / "runs" / "sst5" / "tree-transformer-seed1" / "state"
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    while not (state / "40").is_dir():
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"1 of 2 done, 1 running: sst5/tree-transformer-seed1 begins", result.stderr)
+    log = (tmp_path / "work" / "logs" / "sst5--tree-transformer-seed1.log").read_text()
+    assert log.count(" train ") == 2
+    assert "goes on after update" in log
+    assert not state.exists()
+    row = row_of(json.loads((tmp_path / "results" / "classification.json").read_text()), "Tree Transformer")
+    (run,) = row["runs"]
+    assert run["updates"] == 200
+    assert run["parameters"] > 0
+    assert run["tests"]["test"]["scores"]["accuracy"]["count"] == 30
+    assert {path.suffix for path in (tmp_path / "results").iterdir()} == {".json", ".md", *PICTURES}
+
+
+def test_what_is_done_is_not_done_again_and_systems_are_compared(place: Place) -> None:
+    only = ("transformer-sentences/sst5", "tree-transformer/sst5")
+    assert place.reproduce("classification", only=only, seeds=(1, 2))
+    assert place.told[0].startswith("0 of 5 done, 1 running: prepared/sst5 begins")
+    found = place.found("classification")
+    (compared,) = found["comparisons"]
+    assert (compared["label"], compared["rival"]) == ("Transformer, sentences", "Tree Transformer")
+    assert compared["seeds"] == [1, 2]
+    assert compared["difference"] == pytest.approx(compared["score"] - compared["other"])
+    table = (place.results / "classification.md").read_text()
+    assert re.search(
+        r"\| Tree Transformer \| [\d.]+ ± [\d.]+ \| 2 of 3 seeds \| 47.4 \| – \| – \| 2,965 ", table
+    )
+    assert "| BiLSTM, sentences | – | not run | 35.1 |" in table
+    assert row_of(found, "BiLSTM, sentences")["missing"][0]["state"] == "missing"
+    place.told.clear()
+    assert place.reproduce("classification", only=only, seeds=(1, 2))
+    assert len(place.told) == 1  # just what was written
+    assert place.found("classification") == found
+    states = dict(
+        reversed(line.split(maxsplit=1)) for line in listing("classification", Wanted(only=SST), place.work)
+    )
+    assert states["sst5/tree-transformer-seed1"] == "done"
+    assert states["sst5/tree-transformer-seed3"] == "missing"
+
+
+def test_a_cell_that_fails_is_told_and_the_others_go_on(place: Place) -> None:
+    only = ("bilstm/sst5", "tree-lstm/sst5")
+    assert not place.reproduce(
+        "classification", only=only, seeds=(1,), changes=("systems.bilstm.sizes.d_model=0",)
+    )
+    failed = next(line for line in place.told if "sst5/bilstm-seed1 failed: status 1: " in line)
+    assert "d_model" in failed
+    found = place.found("classification")
+    assert row_of(found, "Tree-LSTM")["runs"]
+    assert "d_model" in row_of(found, "BiLSTM, every phrase")["missing"][0]["reason"]
+    assert re.search(
+        r"- SST-5, BiLSTM, every phrase, seed 1: failed, .*d_model",
+        (place.results / "classification.md").read_text(),
+    )
+
+
+def test_runs_of_another_machine_stay_in_the_results_while_the_recipe_is_the_same(place: Place) -> None:
+    only = ("tree-lstm/sst5",)
+    assert place.reproduce("classification", only=only, seeds=(1,))
+    before = row_of(place.found("classification"), "Tree-LSTM")
+    place.work.folder.rename(place.folder / "gone")
+    (place.folder / "gone" / "prepared").rename(place.folder / "prepared")
+    assert place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
+    assert row_of(place.found("classification"), "Tree-LSTM") == before
+    sentiment_recipe(place.folder / "recipes", learning_rate=0.02)
+    with pytest.raises(ValueError, match="found none"):
+        place.reproduce("classification", only=("tree-lstm/sst9",), seeds=(1,))
+    assert not place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
+    assert "this run has another recipe (training.learning_rate was 0.01, now 0.02)" in place.told[-2]
+    assert not row_of(place.found("classification"), "Tree-LSTM")["runs"]
+
+
+def test_translation_and_its_attention(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        place.reproduce("translation", only=("transformer", "tree-transformer/multi30k-en-de"), seeds=(1,))
+        is False
+    )
+    assert place.reproduce("attention-share", only=("multi30k-en-de",))
+    table = (place.results / "translation.md").read_text()
+    assert (
+        "| BLEU of tokens | BLEU (13a) | seeds | paper (IWSLT'14 En-De) | Tree Transformer ahead by | p |"
+        in table
+    )
+    assert "tok:none" in table
+    assert "| layer 1 |" in (place.results / "attention-share.md").read_text()
+    written = [place.results / f"translation{suffix}" for suffix in (".md", *PICTURES)]
+    before = [path.read_bytes() for path in written]
+    for path in written:
+        path.unlink()
+    remake(place.results / "translation", place.told.append)
+    assert [path.read_bytes() for path in written] == before
+
+    def missing(found: object, path: Path) -> None:
+        raise ImportError(f"{path}: a plot needs matplotlib: pip install 'treeformer[plot]'")
+
+    monkeypatch.setattr("treeformer.analysis.reproduction.plot", missing)
+    remake(place.results / "translation", place.told.append)
+    assert "pip install 'treeformer[plot]'" in place.told[-2]
+
+
+def test_quick_results_never_take_the_place_of_real_ones(place: Place) -> None:
+    place.results.mkdir()
+    real = place.results / "parameters.json"
+    real.write_text("{}")
+    assert place.reproduce("parameters", quick=True)
+    assert real.read_text() == "{}"
+    assert place.found("quick-parameters")["quick"]
+    assert "**Quick version**" in (place.results / "quick-parameters.md").read_text()
+
+
+def test_the_command_lists_what_there_is_to_do_and_does_nothing(tmp_path: Path) -> None:
+    recipes = sentiment_recipe(tmp_path / "recipes")
+    where = [
+        "--recipes",
+        str(recipes),
+        "--work",
+        str(tmp_path / "work"),
+        "--results",
+        str(tmp_path / "results"),
+    ]
+    command = [
+        "reproduce",
+        "all",
+        "--dry-run",
+        "--quick",
+        "--only",
+        "sst5/tree-transformer",
+        "--device",
+        "cpu",
+    ]
+    result = CliRunner().invoke(app, [*command, *where])
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert lines[0] == "missing       sst5/tree-transformer-seed1"
+    assert "missing       sst5/tree-transformer-no-mask-seed1" in lines
+    assert not (tmp_path / "work").exists()
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,119 @@
+"""With the keyboard, with a screen reader, on a phone, in the dark, and without any other machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser.axe import AXE
+from tests.browser.page import TEXT, Page
+from tests.serving.process import ServiceProcess, serving
+
+
+def serious(page: Page) -> list[str]:
+    """What axe-core finds that is serious or worse."""
+    if not AXE.is_file():
+        pytest.fail(f"{AXE}: no such file, expected what `make test-browser` puts there")
+    page.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
+    found = page.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    return [
+        f"{own['id']}: {own['nodes'][0]['html'][:200]}"
+        for own in found["violations"]
+        if own["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_serious(page: Page, dark: bool, width: int) -> None:
+    page.emulate(width, 850, dark=dark, mobile=width < 500)
+    page.open(TEXT, compare="shape balanced")
+    page.wait(lambda driver: len(page.all(".pane")) == 2)
+    page.select("NP:")
+    assert serious(page) == []
+    page.screenshot(f"axe-{width}-{'dark' if dark else 'light'}")
+
+
+def test_axe_finds_nothing_serious_in_a_translation(page: Page) -> None:
+    page.open("the great story", task="translation")
+    assert serious(page) == []
+
+
+def test_axe_finds_nothing_serious_in_the_interface_for_programs(page: Page) -> None:
+    page.driver.get(f"{page.address}/docs")
+    page.wait(lambda driver: len(page.all(".path")) == 7)
+    for summary in page.all(".path summary"):
+        page.click(summary)
+    assert serious(page) == []
+    page.screenshot("interface")
+
+
+def test_all_can_be_done_with_the_keyboard(page: Page) -> None:
+    page.open(TEXT)
+    field = page.one("#text")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("A dull film.", Keys.CONTROL, Keys.ENTER)
+    page.wait(lambda driver: "dull" in page.driver.current_url and page.script_busy() == "false")
+    for _ in range(20):
+        page.press(Keys.TAB)
+        focused = page.driver.switch_to.active_element
+        if focused.get_attribute("role") == "treeitem":
+            break
+    assert focused.get_attribute("aria-label").startswith("NP: A dull film")
+    page.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ENTER)
+    page.wait(lambda driver: page.all(".link"))
+    assert page.one("#details h2").text.startswith("@NP")
+    assert page.one('[aria-selected="true"]').get_attribute("aria-label").startswith("@NP: dull film")
+
+
+def test_every_part_tells_a_screen_reader_what_it_is(page: Page) -> None:
+    page.open(TEXT)
+    names = [part.get_attribute("aria-label") for part in page.all('[role="treeitem"]')]
+    assert names[1].startswith("word gorgeous, JJ; positive 9")
+    assert all("%" in name for name in names)
+    assert page.one('[role="tree"]').get_attribute("aria-label") == f"Tree of: {TEXT}"
+    assert "very positive" in page.one('#status[role="status"]').text
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(page: Page) -> None:
+    page.emulate(360, 740, mobile=True)
+    page.open(TEXT)
+    page.select("word witty")
+    assert page.driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    page.screenshot("phone")
+
+
+def test_the_dark_is_dark(page: Page) -> None:
+    page.emulate(1280, 900, dark=True)
+    page.open(TEXT)
+    ground = page.one("body").value_of_css_property("background-color")
+    assert ground == "rgba(13, 17, 23, 1)"
+    page.screenshot("dark")
+
+
+def test_no_other_machine_is_asked_and_nothing_is_blocked(page: Page) -> None:
+    page.open(TEXT)
+    page.select("NP:")
+    assert page.problems() == []
+    assert page.hosts() == {page.address.removeprefix("http://")}
+    page.driver.get(f"{page.address}/docs")
+    page.wait(lambda driver: page.all(".path"))
+    assert page.problems() == []
+    assert page.hosts() == {page.address.removeprefix("http://")}
+
+
+@pytest.fixture
+def guarded() -> Iterator[ServiceProcess]:
+    with serving("--token", "open sesame") as service:
+        yield service
+
+
+def test_the_page_asks_for_the_token(page: Page, guarded: ServiceProcess) -> None:
+    page.driver.get(guarded.address)
+    page.wait(lambda driver: page.one("#token").is_displayed())
+    page.one("#token").send_keys("open sesame")
+    page.click("#read")
+    page.wait_until_read()
+    assert page.all(".verdict")

@@ -1,0 +1,82 @@
+"""The service as users start it: a process of its own, on a free port."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+TEXT = "A gorgeous, witty, seductive movie."
+
+
+class ServiceProcess:
+    """``treeformer serve`` with these options, listening at `address`."""
+
+    def __init__(self, *options: str, environment: dict[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "treeformer", "serve", "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "CORENLP_HOME": "/nowhere", "OMP_NUM_THREADS": "1", **(environment or {})},
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"http://\S+?(?=/ )", line)
+        if found is None:
+            assert self.process.stderr is not None
+            raise AssertionError(f"the service did not start: {line}{self.process.stderr.read()}")
+        self.address = found[0]
+        self.errors = ""
+        self._reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._reader.start()
+        self.client = httpx.Client(base_url=self.address, timeout=60)
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr is not None
+        self.errors = self.process.stderr.read()
+
+    def ask(self, path: str, **question: Any) -> httpx.Response:
+        """The answer to a question."""
+        return self.client.post(f"/v1/{path}", json=question)
+
+    def metric(self, name: str) -> float:
+        """The sum of the samples of a metric."""
+        lines = self.client.get("/metrics").text.splitlines()
+        samples = [line for line in lines if re.match(rf"{name}(\{{|\s)", line)]
+        return sum(float(line.rpartition(" ")[2]) for line in samples)
+
+    def memory(self) -> float:
+        """The most memory it has held, in MiB."""
+        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
+            return int(next(line for line in file if line.startswith("VmHWM")).split()[1]) / 1024
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Ask it to end, and wait until it has."""
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def close(self) -> None:
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._reader.join()
+
+
+@contextmanager
+def serving(*options: str, environment: dict[str, str] | None = None) -> Iterator[ServiceProcess]:
+    """A service for a ``with`` block."""
+    service = ServiceProcess(*options, environment=environment)
+    try:
+        yield service
+    finally:
+        service.close()

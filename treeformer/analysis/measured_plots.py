@@ -1,0 +1,85 @@
+"""Pictures of what is measured rather than scored: attention, speed, parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treeformer.analysis.cells import LABELS
+from treeformer.analysis.numbers import Found
+from treeformer.analysis.paper import TASKS
+
+
+def attention_plot(found: Found, figure: Any) -> None:
+    """A panel a run: by layer the share of attention on nodes with its quantiles, and that of positions."""
+    runs = [(row["task"], run) for row in found["rows"] for run in row["runs"]]
+    figure.set_size_inches(4.2 * max(1, len(runs)), 3.4)
+    panels = figure.subplots(1, max(1, len(runs)), squeeze=False, sharey=True).flat
+    for axes, (task, run) in zip(panels, runs, strict=False):
+        shares = run["attention"]
+        places = list(range(1, len(shares["layers"]) + 1))
+        for low, high, width in (("5", "95", 1), ("25", "75", 5)):
+            quantiles = [own["quantiles"] for own in shares["layers"]]
+            lows, highs = ([own[bound] for own in quantiles] for bound in (low, high))
+            axes.vlines(places, lows, highs, colors="C0", linewidth=width)
+        axes.plot(
+            places, [own["mean"] for own in shares["layers"]], "o", color="C0", label="attention on nodes"
+        )
+        axes.axhline(shares["positions"]["mean"], color="C1", label="nodes among positions")
+        axes.set(title=f"{TASKS.get(task, task)}, seed {run['seed']}", xlabel="decoder layer", ylim=(0, 100))
+        axes.set_xticks(places)
+        axes.set_ylabel("percent (bars: 25–75 %, 5–95 % of sentences)", fontsize="small")
+        axes.legend(fontsize="small")
+
+
+def speed_plot(found: Found, figure: Any) -> None:
+    """Time of a batch against the length of its sentences: training, inference with parsing; memory."""
+    measured = found["measured"]
+    rows, settings = measured["rows"], measured["settings"]
+    memory = any(row["peak_bytes"] for row in rows)
+    figure.set_size_inches(9 if not memory else 13, 3.6)
+    panels = figure.subplots(1, 3 if memory else 2)
+    for axes, kinds in zip(panels, (("training", "training, graphs"), ("inference",)), strict=False):
+        for kind in kinds:
+            _lines(
+                axes, [row for row in rows if row["work"] == kind], "milliseconds", dashed=kind != kinds[0]
+            )
+        axes.set(title=kinds[0], xlabel="words of a sentence", ylabel="ms a batch")
+    lengths = [one["length"] for one in measured["parsing"]]
+    costs = [1e3 * settings["sentences"] * one["seconds_a_sentence"] for one in measured["parsing"]]
+    panels[1].plot(lengths, costs, "x:", color="black", markersize=4, label="parsing, once")
+    if memory:
+        _lines(panels[2], [row for row in rows if row["work"] == "training"], "peak_bytes", scale=2**-20)
+        panels[2].set(title="training, memory", xlabel="words of a sentence", ylabel="MiB above the weights")
+    for axes in panels:
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+
+
+def _lines(axes: Any, rows: list[Found], key: str, *, dashed: bool = False, scale: float = 1.0) -> None:
+    """A line a system."""
+    for number, name in enumerate(LABELS):
+        own = [row for row in rows if row["system"] == name]
+        if own:
+            axes.plot(
+                [row["length"] for row in own],
+                [scale * row[key] for row in own],
+                "o--" if dashed else "o-",
+                color=f"C{number}",
+                markersize=3,
+                label=f"{LABELS[name]}, CUDA graphs" if dashed else LABELS[name],
+            )
+
+
+def parameters_plot(found: Found, figure: Any) -> None:
+    """Bars: the parameters of each recipe's systems, without the table of tokens."""
+    rows = found["measured"]["recipes"]
+    figure.set_size_inches(7, max(3.0, 0.17 * len(rows)))
+    axes = figure.subplots()
+    names = [f"{row['recipe']}, {LABELS[row['system']]}" for row in rows]
+    colours = [f"C{list(LABELS).index(row['system'])}" for row in rows]
+    axes.barh(names, [row["without_tokens"] for row in rows], color=colours)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("parameters without the table of tokens")
+    axes.tick_params(axis="y", labelsize="xx-small")

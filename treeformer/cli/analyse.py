@@ -1,0 +1,48 @@
+"""``treeformer analyse``: what a trained model does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treeformer.cli import answer_options as option
+from treeformer.cli.tables import table
+
+app = typer.Typer(help="What a trained model does.", no_args_is_help=True)
+
+
+@app.callback()
+def options() -> None:
+    """What a trained model does."""
+
+
+@app.command("attention")
+def attention(
+    run: Annotated[Path, typer.Argument(help="The folder of a run that translates trees.")],
+    split: Annotated[str, typer.Option(help="Of the prepared corpus.")] = "test",
+    data: Annotated[
+        Path | None, typer.Option(help="The prepared corpus; default: the one it was trained on.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object with everything.")] = False,
+    device: option.Device = None,
+) -> None:
+    """Share of cross-attention on nodes against their share of positions, by layer; goes to RUN/analysis.
+
+    treeformer analyse attention runs/multi30k-en-de --split test
+    """
+    from treeformer.analysis.attention_share import attention_share, save_shares
+
+    found = attention_share(run, split, data=data, device=device)
+    save_shares(found, run, split)
+    if as_json:
+        print(json.dumps(found))
+        return
+    rows = [["decoder layer", "on nodes", *(f"{name} %" for name in found["layers"][0]["quantiles"])]]
+    for number, layer in enumerate((*found["layers"], found["all"]), start=1):
+        name = str(number) if number <= len(found["layers"]) else "all"
+        rows.append([name, *(f"{share:.1f}" for share in (layer["mean"], *layer["quantiles"].values()))])
+    print(table(rows))
+    print(f"nodes among positions: {found['positions']['mean']:.1f} % ({found['examples']} sentences)")

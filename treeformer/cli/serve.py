@@ -1,0 +1,79 @@
+"""``treeformer serve``: the page and the service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treeformer.cli import answer_options as option
+
+_EXTRA = "treeformer serve needs more packages: pip install 'treeformer[serve]'"
+
+
+def command(
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The folder of a run that classifies; default: the one that comes along."),
+    ] = None,
+    other_model: Annotated[
+        Path | None, typer.Option(help="A second run that classifies, to see side by side.")
+    ] = None,
+    translation: Annotated[Path | None, typer.Option(help="The folder of a run that translates.")] = None,
+    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 is everywhere.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 8000,
+    token: Annotated[
+        str | None, typer.Option(envvar="TREEFORMER_TOKEN", help="What requests must carry as bearer token.")
+    ] = None,
+    characters: Annotated[int, typer.Option(min=1, help="Of one text or tree.")] = 8_000,
+    inputs: Annotated[int, typer.Option(min=1, help="Texts or trees of one request.")] = 32,
+    sentences: Annotated[int, typer.Option(min=1, help="Of one text.")] = 40,
+    words: Annotated[int, typer.Option(min=1, help="Of one text.")] = 400,
+    costly: Annotated[
+        int, typer.Option(min=1, help="Words where attention or a translation is asked for.")
+    ] = 160,
+    body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1 << 20,
+    waiting: Annotated[int, typer.Option(min=1, help="Requests under way; more are refused.")] = 128,
+    seconds: Annotated[float, typer.Option(min=0.001, help="For a request to be answered.")] = 30.0,
+    batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = 64,
+    threads: Annotated[int | None, typer.Option(min=1, help="Of the model; default: those of torch.")] = None,
+    device: option.Device = None,
+) -> None:
+    """Serve a page on which to see trees and attention, and the service behind it.
+
+    treeformer serve --port 8000, then open http://127.0.0.1:8000/
+
+    Stops on Ctrl-C or SIGTERM, when all requests that it accepted are answered.
+    """
+    try:
+        import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{_EXTRA} ({error})") from error
+    import torch
+
+    from treeformer.serving.limits import Limits
+    from treeformer.serving.metrics import Metrics
+    from treeformer.serving.server import listening, load_service, serve
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    limits = Limits(
+        characters=characters,
+        inputs=inputs,
+        sentences=sentences,
+        words=words,
+        costly=costly,
+        body=body,
+        waiting=waiting,
+        seconds=seconds,
+        batch=batch,
+    )
+    metrics = Metrics()
+    listener = listening(host, port)
+    service = load_service(model, other_model, translation, limits, metrics, device=device)
+    shown = f"[{host}]" if ":" in host else host
+    print(f"treeformer: http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends)", flush=True)
+    serve(service, metrics, listener, token=token or None)

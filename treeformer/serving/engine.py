@@ -1,0 +1,235 @@
+"""The models of the service, and what they do with the items of a batch."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from treeformer.data.processor import TreeProcessor, parser_name
+from treeformer.data.tokens import one_line
+from treeformer.inference.alignment import Aligned, alignments
+from treeformer.inference.attention import Attended, attention_of
+from treeformer.inference.classifier import Classification, Classifier
+from treeformer.inference.translator import Translation, Translator
+from treeformer.parsing import Parser, load_parser
+from treeformer.parsing.corpus import Reading
+from treeformer.serving.errors import RefusedError, bad
+from treeformer.serving.limits import Limits
+from treeformer.serving.questions import Part, Shape
+from treeformer.trees import (
+    Tree,
+    TreeFormatError,
+    balanced,
+    join,
+    left_branching,
+    random_tree,
+    read_trees,
+    right_branching,
+    sentences,
+)
+
+_BATCH_WORDS = 500  # few texts of mixed lengths would be padding more than words in larger batches
+CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One input and what is to be done with it before the model reads it."""
+
+    place: str  #: as errors name it
+    input: str | Tree
+    exact: bool = False
+    shape: Shape = "parsed"
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Look:
+    """One part of one input, whose attention is asked for."""
+
+    item: Item
+    part: Part | None
+    hierarchical_embeddings: bool
+
+
+class Reader:
+    """Inputs to trees as one model reads them, within the limits."""
+
+    def __init__(self, processor: TreeProcessor, limits: Limits) -> None:
+        self.processor = processor
+        self.limits = limits
+
+    def trees(self, items: Sequence[Item], *, costly: bool = False) -> list[Tree | RefusedError]:
+        """The tree of each item as the model reads it, or why there is none."""
+        words = self.limits.costly if costly else self.limits.words
+        texts = [item.input for item in items if isinstance(item.input, str)]
+        parsed = iter(self.processor.parse(texts))
+        return [
+            self._shaped(item, next(parsed) if isinstance(item.input, str) else item.input, words)
+            for item in items
+        ]
+
+    def _shaped(self, item: Item, tree: Tree | None, words: int) -> Tree | RefusedError:
+        if tree is None:
+            return bad(f"{item.place}: expected words, got none")
+        if refused := over_limits(item.place, tree, words, self.limits.sentences):
+            return refused
+        pieces = sum(len(self.processor.vocabulary.ids(word)) for word in tree.words)
+        if pieces > 2 * words:
+            return bad(f"{item.place}: expected at most {2 * words} pieces of words, got {pieces}", "words")
+        if item.shape != "parsed":
+            tree = _controlled(tree, item.shape, item.seed)
+        elif isinstance(item.input, Tree) and not item.exact:
+            (cut,) = self.processor.parse([tree])
+            assert cut is not None
+            tree = cut
+        return self.processor.as_read(tree)
+
+
+class ClassifierEngine:
+    """A classifier and what it does with items."""
+
+    def __init__(self, classifier: Classifier, title: str, limits: Limits) -> None:
+        self.classifier = classifier
+        self.title = title
+        self.limits = limits
+        self.reader = Reader(classifier.processor, limits)
+
+    def classify(self, items: Sequence[Item]) -> list[Classification | RefusedError]:
+        """The class of each item and of its phrases."""
+        trees = self.reader.trees(items)
+        found = iter(self.classifier.classify([tree for tree in trees if isinstance(tree, Tree)]))
+        return [next(found) if isinstance(tree, Tree) else tree for tree in trees]
+
+    def attention(self, looks: Sequence[Look]) -> list[tuple[Tree, Part, Attended] | RefusedError]:
+        """What the asked part of each item attends to."""
+        return [self._attention(look) for look in looks]
+
+    def _attention(self, look: Look) -> tuple[Tree, Part, Attended] | RefusedError:
+        (tree,) = self.reader.trees([look.item], costly=True)
+        if isinstance(tree, RefusedError):
+            return tree
+        last_node = Part(kind="node", index=len(tree) - 1)
+        words_alone = self.classifier.system.reads == "words"
+        part = look.part or (Part(kind="word", index=0) if words_alone else last_node)
+        size = len(tree.words) if part.kind == "word" else len(tree)
+        if part.index >= size:
+            return bad(f"part.index: this tree has {size} {part.kind}s, expected less, got {part.index}")
+        place = part.index + (len(tree.words) if part.kind == "node" else 0)
+        try:
+            found = attention_of(
+                self.classifier, tree, place, hierarchical_embeddings=look.hierarchical_embeddings
+            )
+        except ValueError as error:
+            return bad(str(error))
+        return tree, part, found
+
+
+class TranslatorEngine:
+    """A translator and what it does with items."""
+
+    def __init__(self, translator: Translator, title: str, limits: Limits) -> None:
+        self.translator = translator
+        self.title = title
+        self.reader = Reader(translator.processor, limits)
+
+    def translate(self, items: Sequence[Item]) -> list[Translation | RefusedError]:
+        """The best translation of each item."""
+        trees = self.reader.trees(items, costly=True)
+        there = [tree for tree in trees if isinstance(tree, Tree)]
+        examples = [self.translator.processor.encode(sentences(tree)) for tree in there]
+        found = iter(self.translator.decode(examples))
+        return [
+            self.translator.translation(next(found)[0]) if isinstance(tree, Tree) else tree for tree in trees
+        ]
+
+    def align(self, items: Sequence[Item]) -> list[Aligned | RefusedError]:
+        """The same, and where the model looked."""
+        trees = self.reader.trees(items, costly=True)
+        found = iter(alignments(self.translator, [tree for tree in trees if isinstance(tree, Tree)]))
+        return [next(found) if isinstance(tree, Tree) else tree for tree in trees]
+
+
+class ParserEngine:
+    """A parser and what it does with texts; loaded when it is first asked, if it was not given."""
+
+    def __init__(self, name: str, parser: Parser | None = None) -> None:
+        self._name = name
+        self._parser = parser
+
+    def parse(self, texts: Sequence[str]) -> list[list[Tree]]:
+        """The trees of the sentences of each text."""
+        if self._parser is None:
+            self._parser = load_parser(self._name)
+        reading = Reading(lambda: load_parser(self._name))
+        lines = [one_line(text) for text in texts]
+        return [list(line.trees) for line in reading.parse(self._parser, lines)]
+
+    def close(self) -> None:
+        if self._parser is not None:
+            self._parser.close()
+
+
+def tree_of(text: str, place: str) -> Tree:
+    """The tree in a text of brackets, several under one ``DOC``; refused where the text is none."""
+    try:
+        found = list(read_trees(StringIO(text), unary="keep"))
+    except TreeFormatError as error:
+        raise bad(f"{place}: line {error.line}, column {error.column}: {error.problem}") from error
+    if not found:
+        raise bad(f"{place}: expected a tree in brackets, got none")
+    return found[0] if len(found) == 1 else join(found)
+
+
+def over_limits(place: str, tree: Tree, words: int, most_sentences: int) -> RefusedError | None:
+    """Why a tree is too large, None if it is not."""
+    found = [
+        ("words", len(tree.words), words),
+        ("sentences", len(sentences(tree)), most_sentences),
+        ("nodes", len(tree), 4 * words),
+    ]
+    for name, size, most in found:
+        if size > most:
+            limit = "sentences" if name == "sentences" else "words"
+            return bad(f"{place}: expected at most {most} {name}, got {size}", limit)
+    return None
+
+
+def corenlp_is_here(language: str) -> bool:
+    """Whether Java and CoreNLP for a language are installed."""
+    from treeformer.parsing import installation
+
+    try:
+        installation.find(language, None)
+    except (ValueError, OSError):
+        return False
+    return shutil.which("java") is not None
+
+
+def load_classifier(folder: Path | None, limits: Limits, device: str | None) -> ClassifierEngine:
+    """The classifier of a run, or the one that comes with the package."""
+    title = "shipped sentiment model" if folder is None else folder.name
+    classifier = Classifier.from_pretrained(folder, device=device)
+    load_parser_of(classifier.processor)
+    return ClassifierEngine(classifier, title, limits)
+
+
+def load_parser_of(processor: TreeProcessor) -> None:
+    """Load the parser of a model now, not with the first request, and for few texts at a time."""
+    name = parser_name(processor.settings.parser, processor.settings.language)
+    if not name.startswith("corenlp"):
+        processor.parser = load_parser(name, batch_words=_BATCH_WORDS)
+
+
+def _controlled(tree: Tree, shape: Shape, seed: int) -> Tree:
+    """A control tree over the words of each sentence, with their tags."""
+    controlled = [
+        random_tree(own.words, seed, tags=own.tags)
+        if shape == "random"
+        else CONTROLS[shape](own.words, tags=own.tags)
+        for own in sentences(tree)
+    ]
+    return controlled[0] if len(controlled) == 1 else join(controlled)

@@ -1,0 +1,59 @@
+"""Why a request is refused, as people and programs read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+RETRY_SECONDS = 1  #: when a client that was refused for lack of room may try again
+
+
+class RefusedError(Exception):
+    """A request that is not answered.
+
+    Args:
+        status: of the answer.
+        message: what was wrong, where, and what would be right.
+        limit: the limit that was met, if it was one.
+    """
+
+    def __init__(self, status: int, message: str, limit: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.limit = limit
+
+    def as_json(self) -> dict[str, Any]:
+        return {"error": self.message, "limit": self.limit}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with the status."""
+        if self.status == 401:
+            return {"WWW-Authenticate": "Bearer"}
+        return {"Retry-After": str(RETRY_SECONDS)} if self.status == 503 else {}
+
+
+class Problem(BaseModel):
+    """Why there is no answer."""
+
+    error: str = Field(description="What was wrong, where, and what would be right.")
+    limit: str | None = Field(default=None, description="The limit that was met, if it was one.")
+
+
+def bad(message: str, limit: str | None = None) -> RefusedError:
+    """A request that can be read, but not answered."""
+    return RefusedError(422, message, limit)
+
+
+def busy(message: str, limit: str) -> RefusedError:
+    """A request that may be answered later."""
+    return RefusedError(503, message, limit)
+
+
+def first_problem(errors: list[dict[str, Any]]) -> str:
+    """The first of pydantic's errors in one line, without what was sent."""
+    error = errors[0]
+    place = ".".join(str(part) for part in error["loc"] if part != "body")
+    return f"{place or 'body'}: {error['msg']}"

@@ -1,0 +1,175 @@
+"""What stands before the service: who may ask, how much may be sent, how many may wait."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from treeformer.serving.errors import RefusedError, busy
+from treeformer.serving.limits import Limits
+from treeformer.serving.metrics import Metrics
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+_POLICY = (
+    "default-src 'self'; img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_DRAINED = 64 << 20  # bytes of a refused body that are read and dropped, so that the answer arrives
+_DRAINING_SECONDS = 10.0
+
+
+class Guard:
+    """Wraps an application: checks host, token, room and size before it, adds headers after it.
+
+    Args:
+        application: what is guarded.
+        limits: of the service.
+        metrics: that count.
+        token: without it ``/v1`` and ``/metrics`` answer 401; None for a service that is open.
+        hosts: names by which the service may be called; None for any. Without them a page elsewhere whose
+            name leads to this machine could read the answers.
+        counted: paths that are counted by name; all others are one.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        limits: Limits,
+        metrics: Metrics,
+        *,
+        token: str | None,
+        hosts: frozenset[str] | None,
+        counted: frozenset[str],
+    ) -> None:
+        self.application = application
+        self.limits = limits
+        self.metrics = metrics
+        self._token = token
+        self._hosts = hosts
+        self._counted = counted
+        self._waiting = 0
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.application(scope, receive, send)
+            return
+        start = time.perf_counter()
+        status = 500
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
+            await send(message)
+
+        try:
+            await self._admit(scope, receive, send_with_headers)
+        finally:
+            path = scope["path"] if scope["path"] in self._counted else "other"
+            self.metrics.answered(path, status, time.perf_counter() - start)
+
+    async def _admit(self, scope: Message, receive: Receive, send: Send) -> None:
+        try:
+            self._check_caller(scope)
+            if not scope["path"].startswith("/v1/"):
+                await self.application(scope, receive, send)
+                return
+            if self._waiting >= self.limits.waiting:
+                raise busy(f"{self._waiting} requests are waiting already, try again later", "waiting")
+        except RefusedError as error:
+            await _refuse(error, scope, receive, send)
+            return
+        self._waiting += 1
+        self.metrics.waiting.inc()
+        try:
+            body = await self._body(scope, receive)
+            await self.application(scope, _replay(body, receive), send)
+        except RefusedError as error:
+            await _refuse(error, scope, receive, send)
+        finally:
+            self._waiting -= 1
+            self.metrics.waiting.dec()
+
+    def _check_caller(self, scope: Message) -> None:
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        if self._hosts is not None and _name(host) not in self._hosts:
+            raise RefusedError(400, "Host: this service answers on this machine only, see --host")
+        if self._token is None or not scope["path"].startswith(("/v1/", "/metrics")):
+            return
+        expected = f"Bearer {self._token}".encode()
+        if not hmac.compare_digest(headers.get(b"authorization", b""), expected):
+            raise RefusedError(401, "Authorization: expected Bearer and the token of this service")
+
+    async def _body(self, scope: Message, receive: Receive) -> bytes:
+        """The body of a request, refused if it is too large or takes too long."""
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self.limits.body:
+            raise self._too_large()
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                while True:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    if len(body) > self.limits.body:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise RefusedError(
+                408, f"body: expected within {self.limits.seconds:g} seconds", "seconds"
+            ) from None
+
+    def _too_large(self) -> RefusedError:
+        return RefusedError(413, f"body: expected at most {self.limits.body:,} bytes", "body")
+
+
+def _name(host: str) -> str:
+    """A host without its port."""
+    name, _, port = host.rpartition(":")
+    return name if name and port.isdigit() else host
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read, and then whatever comes: that the client has gone."""
+    waiting = [body]
+
+    async def replayed() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return replayed
+
+
+async def _refuse(error: RefusedError, scope: Message, receive: Receive, send: Send) -> None:
+    """Answer, after the rest of the body was dropped: who still writes does not see an answer."""
+    left = _DRAINED
+    try:
+        async with asyncio.timeout(_DRAINING_SECONDS):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    break
+    except TimeoutError:
+        pass
+    await JSONResponse(error.as_json(), error.status, error.headers)(scope, receive, send)

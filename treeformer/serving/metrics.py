@@ -1,0 +1,39 @@
+"""Counts and times of the service, as Prometheus reads them."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """What one service counts; two services in one process do not share it."""
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "treeformer_requests", "Requests that were answered.", ["path", "status"], registry=registry
+        )
+        self._seconds = Histogram(
+            "treeformer_request_seconds",
+            "From the first byte of a request to the end of its answer.",
+            ["path"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.batches = Histogram(
+            "treeformer_batch_inputs", "Inputs that were read together.", buckets=_SIZES, registry=registry
+        )
+        self.waiting = Gauge("treeformer_requests_waiting", "Requests under way.", registry=registry)
+
+    def answered(self, path: str, status: int, seconds: float) -> None:
+        """Count one answer."""
+        self._requests.labels(path, str(status)).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def text(self) -> bytes:
+        """All of it, for Prometheus."""
+        return generate_latest(self._registry)

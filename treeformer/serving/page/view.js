@@ -1,0 +1,184 @@
+// An SVG that can be moved and enlarged, and whose parts can be walked through with the arrow keys.
+
+import { childrenOf, parentOf, partCount } from "./brackets.js";
+import { drawn, element } from "./picture.js";
+
+const READABLE = 0.68;
+const LARGEST = 4;
+const SMALLEST = 0.1;
+
+export class TreeView {
+  /** container: where the picture goes; on: {select, point, leave} called with parts. */
+  constructor(container, title, on) {
+    this.on = on;
+    this.svg = element("svg", { role: "tree", "aria-label": title, class: "tree" });
+    container.append(this.svg);
+    this.svg.addEventListener("pointerdown", (event) => this.#grab(event));
+    this.svg.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    this.svg.addEventListener("keydown", (event) => this.#key(event));
+    this.svg.addEventListener("click", (event) => this.#click(event));
+    this.svg.addEventListener("pointerover", (event) => this.#point(event));
+    this.svg.addEventListener("pointerleave", () => this.on.leave());
+    this.svg.addEventListener("focusin", (event) => this.#point(event));
+    this.svg.addEventListener("focusout", () => this.on.leave());
+    new ResizeObserver(() => this.#resized()).observe(this.svg);
+  }
+
+  /** Draw a tree; orientation is auto, upright or sideways. */
+  show(tree, looks, orientation = "auto") {
+    this.tree = tree;
+    let picture = drawn(tree, looks, orientation === "sideways");
+    if (orientation === "auto" && this.#room() / picture.layout.width < READABLE) picture = drawn(tree, looks, true);
+    Object.assign(this, picture);
+    this.svg.replaceChildren(this.group);
+    this.current = partCount(tree) - 1;
+    this.parts[this.current].setAttribute("tabindex", 0);
+    this.reset();
+  }
+
+  #room() {
+    return this.svg.clientWidth || 800;
+  }
+
+  /** In a narrower or wider place the picture is placed anew, unless somebody has moved it. */
+  #resized() {
+    if (!this.layout || this.shownIn === this.#room()) return;
+    if (this.touched) this.#apply();
+    else this.reset();
+  }
+
+  /** As large as it fits, but never too small to be read. */
+  reset() {
+    this.#place(Math.max(READABLE, Math.min(1.25, this.#room() / this.layout.width)));
+  }
+
+  /** All of it, however small. */
+  fit() {
+    const height = Math.max(this.svg.clientHeight, 200);
+    this.#place(Math.min(1.25, this.#room() / this.layout.width, height / this.layout.height), height);
+  }
+
+  #place(scale, height = undefined) {
+    this.scale = scale;
+    this.touched = false;
+    const room = this.#room();
+    const tall = height ?? Math.min(Math.max(this.layout.height * scale, 160), 2600);
+    this.svg.setAttribute("height", Math.ceil(tall));
+    this.x = Math.min(0, (this.layout.width - room / scale) / 2);
+    this.y = Math.min(0, (this.layout.height - tall / scale) / 2);
+    this.tall = tall;
+    this.#apply();
+  }
+
+  #apply() {
+    this.shownIn = this.#room();
+    this.svg.setAttribute("viewBox", `${this.x} ${this.y} ${this.#room() / this.scale} ${this.tall / this.scale}`);
+  }
+
+  zoom(factor, place = undefined) {
+    const box = this.svg.getBoundingClientRect();
+    const at = place ? { x: place.clientX - box.left, y: place.clientY - box.top } : { x: box.width / 2, y: box.height / 2 };
+    const scale = Math.min(LARGEST, Math.max(SMALLEST, this.scale * factor));
+    this.x += at.x / this.scale - at.x / scale;
+    this.y += at.y / this.scale - at.y / scale;
+    this.scale = scale;
+    this.touched = true;
+    this.#apply();
+  }
+
+  #wheel(event) {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    this.zoom(Math.exp(-event.deltaY / 300), event);
+  }
+
+  #grab(event) {
+    if (event.button !== 0) return;
+    let last = event;
+    this.moved = false;
+    const move = (next) => {
+      if (next.pointerId !== event.pointerId) return;
+      if (Math.hypot(next.clientX - event.clientX, next.clientY - event.clientY) > 4) this.moved = true;
+      if (this.moved) {
+        this.touched = true;
+        this.x -= (next.clientX - last.clientX) / this.scale;
+        this.y -= (next.clientY - last.clientY) / this.scale;
+        this.#apply();
+      }
+      last = next;
+    };
+    const end = () => {
+      window.removeEventListener("pointermove", move);
+      window.removeEventListener("pointerup", end);
+      window.removeEventListener("pointercancel", end);
+    };
+    window.addEventListener("pointermove", move);
+    window.addEventListener("pointerup", end);
+    window.addEventListener("pointercancel", end);
+  }
+
+  #partAt(event) {
+    const group = event.target.closest?.(".part");
+    return group ? Number(group.dataset.part) : undefined;
+  }
+
+  #click(event) {
+    const part = this.#partAt(event);
+    if (part !== undefined && !this.moved) this.choose(part);
+  }
+
+  #point(event) {
+    const part = this.#partAt(event);
+    if (part === undefined) this.on.leave();
+    else this.on.point(part, this.parts[part]);
+  }
+
+  choose(part) {
+    this.mark(part);
+    this.on.select(part);
+  }
+
+  /** Show which part is selected, -1 for none. */
+  mark(part) {
+    this.parts.forEach((group, number) => {
+      group.setAttribute("aria-selected", String(number === part));
+    });
+    if (part >= 0) this.#move(part, false);
+  }
+
+  #move(part, focus = true) {
+    this.parts[this.current].setAttribute("tabindex", -1);
+    this.current = part;
+    this.parts[part].setAttribute("tabindex", 0);
+    if (focus) this.parts[part].focus();
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = this.#neighbour(event.key);
+    if (next !== undefined) this.#move(next);
+    else if (event.key === "Enter" || event.key === " ") this.choose(this.current);
+    else if (event.key === "+" || event.key === "=") this.zoom(1.25);
+    else if (event.key === "-") this.zoom(0.8);
+    else if (event.key === "0") this.reset();
+    else if (event.key === "Escape") this.on.leave();
+    else return;
+    event.preventDefault();
+  }
+
+  /** The part that an arrow key leads to; in a sideways tree the arrows are turned. */
+  #neighbour(key) {
+    const turned = { ArrowLeft: "ArrowUp", ArrowRight: "ArrowDown", ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" };
+    const way = this.layout.sideways ? (turned[key] ?? key) : key;
+    const { tree, current } = this;
+    const above = parentOf(tree, current);
+    const siblings = above < 0 ? [current] : childrenOf(tree, above);
+    const place = siblings.indexOf(current);
+    if (way === "ArrowUp") return above < 0 ? current : above;
+    if (way === "ArrowDown") return childrenOf(tree, current)[0] ?? current;
+    if (way === "ArrowLeft") return siblings[place - 1] ?? (current > 0 && current < tree.leaves.length ? current - 1 : current);
+    if (way === "ArrowRight") return siblings[place + 1] ?? (current < tree.leaves.length - 1 ? current + 1 : current);
+    if (key === "Home") return partCount(tree) - 1;
+    return undefined;
+  }
+}
