@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
+
 from treeformer.trees import read_trees
 
 _WORDS = (
@@ -112,16 +114,16 @@ def tell(name: str, counts: Counts, seconds: float) -> float:
     return rate
 
 
-def offline_rate(texts: list[str], seconds: float) -> float:
-    """Texts a second of `Classifier` on this machine, for some time, in this process."""
+def offline_rate(texts: list[str], seconds: float) -> tuple[float, float]:
+    """Texts a second of `Classifier` in this process, and milliseconds of CPU a text."""
     from treeformer.inference import Classifier
 
     classifier = Classifier.from_pretrained()
     classifier(texts[:64])
-    done, start = 0, time.perf_counter()
+    done, start, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - start < seconds:
         done += len(classifier(texts))
-    return done / (time.perf_counter() - start)
+    return done / (time.perf_counter() - start), 1000 * (time.process_time() - cpu) / done
 
 
 def first_answers(address: str) -> list[float]:
@@ -153,7 +155,7 @@ def main() -> None:
     )
     print(f"cores: {os.cpu_count()}, OMP_NUM_THREADS: {os.environ.get('OMP_NUM_THREADS', 'not set')}")
     pool = multiprocessing.get_context("spawn").Pool(1)
-    before = pool.apply(offline_rate, (texts, options.offline_seconds))
+    first = pool.apply(offline_rate, (texts, options.offline_seconds))
     command = [sys.executable, "-m", "treeformer", "serve", "--port", "0", *rest]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
         assert service.stdout is not None
@@ -161,23 +163,22 @@ def main() -> None:
         assert found is not None
         address = found[0]
         load(address, texts, options.clients, 3.0)
-        rate = tell(
-            f"{options.clients} clients",
-            load(address, texts, options.clients, options.seconds),
-            options.seconds,
-        )
+        process = psutil.Process(service.pid)
+        cpu = -sum(process.cpu_times()[:2])
+        counts = load(address, texts, options.clients, options.seconds)
+        cpu = 1000 * (cpu + sum(process.cpu_times()[:2])) / len(counts.seconds)
+        rate = tell(f"{options.clients} clients", counts, options.seconds)
         crowd = load(address, texts, 10 * options.clients, options.seconds / 2)
         tell(f"{10 * options.clients} clients", crowd, options.seconds / 2)
         times = first_answers(address)
         print(f"20 words alone: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms")
         service.terminate()
-    after = pool.apply(offline_rate, (texts, options.offline_seconds))
+    last = pool.apply(offline_rate, (texts, options.offline_seconds))
     pool.close()
-    offline = (before + after) / 2
-    print(
-        f"offline classifier: {before:.1f} texts/s before, {after:.1f} after;",
-        f"the service has {rate / offline:.0%}",
-    )
+    (before, own), (after, _) = first, last
+    share = 2 * rate / (before + after)
+    print(f"offline: {before:.1f} texts/s before, {after:.1f} after; the service has {share:.0%} of it")
+    print(f"CPU a text: {own:.2f} ms offline, {cpu:.2f} ms in the service, all of it counted")
 
 
 if __name__ == "__main__":

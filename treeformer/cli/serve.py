@@ -36,7 +36,7 @@ def command(
     body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1 << 20,
     waiting: Annotated[int, typer.Option(min=1, help="Requests under way; more are refused.")] = 128,
     seconds: Annotated[float, typer.Option(min=0.001, help="For a request to be answered.")] = 30.0,
-    batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = 64,
+    batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = 24,
     threads: Annotated[int | None, typer.Option(min=1, help="Of the model; default: those of torch.")] = None,
     device: option.Device = None,
 ) -> None:

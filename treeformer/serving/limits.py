@@ -17,7 +17,7 @@ class Limits:
     body: bytes of a request.
     waiting: requests that are read, wait or are worked on at a time; more are refused.
     seconds: from the end of a request to its answer, and for the request to arrive.
-    batch: texts that the model reads together.
+    batch: texts that the model reads together; others are then under way, so that it never waits.
     window: seconds that the first request of a batch waits for others.
     """
 
@@ -29,7 +29,7 @@ class Limits:
     body: int = 1 << 20
     waiting: int = 128
     seconds: float = 30.0
-    batch: int = 64
+    batch: int = 24
     window: float = 0.003
 
     def __post_init__(self) -> None:
