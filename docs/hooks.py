@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -31,34 +30,12 @@ OUTSIDE = (
     "results/*.svg",
     "treeformer/*/models/*/README.md",
 )
-MAY_BE_MISSING = {"results.md", "reproduction.md", "serving.md"}  # other commands and people write these
 
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _CODE = re.compile(r"^(```.*?^```|(?: {4}[^\n]*\n)+)", re.DOTALL | re.MULTILINE)
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 _LOADED = re.compile(r"<(?:script|img|link|iframe|source|video|audio|object|embed|use)\b[^>]*>|url\([^)]*\)")
 _OTHER_HOST = re.compile(r"""(?:src|href|srcset|data)\s*=\s*["']?(?:https?:)?//|url\(["']?(?:https?:)?//""")
-
-
-def on_config(config: Any) -> Any:
-    """Leave out of the navigation what is not there yet."""
-    missing = {name for name in MAY_BE_MISSING if not (ROOT / "docs" / name).is_file()}
-    config.nav = [_without(entry, missing) for entry in config.nav]
-    return config
-
-
-def _without(entry: Any, missing: set[str]) -> Any:
-    if isinstance(entry, dict):
-        return {title: _without(below, missing) for title, below in entry.items()}
-    if isinstance(entry, list):
-        return [_without(one, missing) for one in entry if not set(_pages(one)) & missing]
-    return entry
-
-
-def _pages(entry: Any) -> Iterator[str]:
-    """The pages that an entry of the navigation itself leads to."""
-    if isinstance(entry, dict):
-        yield from (page for page in entry.values() if isinstance(page, str))
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -1,4 +1,4 @@
-"""axe-core, which looks for what keeps people from using a page: fetched once, as its makers publish it.
+"""axe-core, which looks for what keeps people from using a page: fetched once by npm, with its hash checked.
 
 python -m tests.browser.axe
 """
@@ -6,32 +6,35 @@ python -m tests.browser.axe
 from __future__ import annotations
 
 import hashlib
-import io
+import shutil
+import subprocess
 import tarfile
 from pathlib import Path
-from urllib.request import urlopen
+from tempfile import TemporaryDirectory
 
 AXE = Path(".cache/axe-core/axe.min.js")
-_VERSION = "4.10.3"
-_ADDRESS = f"https://registry.npmjs.org/axe-core/-/axe-core-{_VERSION}.tgz"
+_PACKAGE = "axe-core@4.10.3"
 _SHA256 = "0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292"
 
 
 def main() -> None:
     if AXE.is_file():
         return
-    print(f"Fetching axe-core {_VERSION} into {AXE.parent}")
-    with urlopen(_ADDRESS, timeout=60) as answer:
-        content = answer.read()
-    found = hashlib.sha256(content).hexdigest()
-    if found != _SHA256:
-        raise SystemExit(f"{_ADDRESS}: expected the SHA-256 {_SHA256}, got {found}")
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        file = archive.extractfile("package/axe.min.js")
-        assert file is not None
-        script = file.read()
-    AXE.parent.mkdir(parents=True, exist_ok=True)
-    AXE.write_bytes(script)
+    npm = shutil.which("npm")
+    if npm is None:
+        raise SystemExit(f"npm: not found; it fetches {_PACKAGE} (Debian, Ubuntu: apt install npm)")
+    print(f"Fetching {_PACKAGE} into {AXE.parent}")
+    with TemporaryDirectory() as folder:
+        subprocess.run([npm, "pack", _PACKAGE, "--silent", "--pack-destination", folder], check=True)
+        (package,) = Path(folder).glob("*.tgz")
+        found = hashlib.sha256(package.read_bytes()).hexdigest()
+        if found != _SHA256:
+            raise SystemExit(f"{_PACKAGE}: expected the SHA-256 {_SHA256}, got {found}")
+        with tarfile.open(package) as archive:
+            file = archive.extractfile("package/axe.min.js")
+            assert file is not None
+            AXE.parent.mkdir(parents=True, exist_ok=True)
+            AXE.write_bytes(file.read())
 
 
 if __name__ == "__main__":
