@@ -50,7 +50,7 @@ test-browser: $(INSTALLED) ## install Chromium (Debian's, needs root) and test t
 		if [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then \
 			echo 'error: chromium and chromedriver are missing, and installing them needs root on Debian or Ubuntu:' >&2; \
 			echo '    apt install chromium chromium-driver' >&2; exit 1; fi; \
-		apt-get update --quiet && apt-get install --yes --quiet chromium chromium-driver fonts-liberation; fi
+		apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet chromium chromium-driver fonts-liberation; fi
 	$(BIN)/python -m tests.browser.axe
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m browser tests/browser
 
