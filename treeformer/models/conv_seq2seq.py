@@ -9,12 +9,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import EncoderDecoderCache
 from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.generation import Memory, SequenceTranslator, Source, Target, Traces
-from treeformer.models.outputs import EncoderOutput, TranslationOutput
+from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import check_ids, check_mask, check_sizes, compute_dtype, required
 from treeformer.nn.gated_convolution import (
     HALF,
@@ -180,41 +179,10 @@ class ConvSeq2SeqForConditionalGeneration(SequenceTranslator):
         target = target.unmasked()
         return self.decoder(self.get_input_embeddings()(target.ids), target, source, traces)
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_attention_mask: Tensor | None = None,
-        encoder_outputs: ConvEncoderOutput | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
-        labels: Tensor | None = None,
-        use_cache: bool | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> TranslationOutput:
-        """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; `decode` tells the rest."""
-        if encoder_outputs is None:
-            encoder_outputs = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
-        encoded = encoder_outputs
-
-        def memory() -> Memory:
-            vectors = required("encoder_outputs.vectors", encoded.vectors)
-            pair = keys_values(encoded.last_hidden_state, vectors, attention_mask)
-            return Memory([pair] * self.config.decoder_layers, attention_mask)
-
-        return self.decode(
-            encoded,
-            memory,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            past_key_values=past_key_values,
-            labels=labels,
-            use_cache=use_cache,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
+    def memory(self, encoded: ConvEncoderOutput, context: Tensor | None) -> Memory:
+        vectors = required("encoder_outputs.vectors", encoded.vectors)
+        pair = keys_values(encoded.last_hidden_state, vectors, context)
+        return Memory([pair] * self.config.decoder_layers, context)
 
 
 def keys_values(states: Tensor, vectors: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

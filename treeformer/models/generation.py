@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import DynamicCache, EncoderDecoderCache, GenerationMixin
+from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.outputs import EncoderOutput, Layers, TranslationOutput, recorded_weights
 from treeformer.models.pretrained import IGNORED, PreTrained, check_ids, compute_dtype, cross_entropy
@@ -66,13 +67,47 @@ class SequenceTranslator(PreTrained, GenerationMixin):
     """An encoder, a decoder that looks at its states, and one table for all tokens.
 
     A system sets ``encoder``, whose ``embedding`` holds the tokens in its first ``vocab_size`` rows, and says
-    how its decoder gets to its states (`target_states`). Its ``forward`` names its inputs, encodes them, and
-    calls `decode`.
+    what its decoder sees of the source (`memory`) and how it gets to its states (`target_states`). Systems
+    that read trees have another ``forward``, see `treeformer.models.tree_reading.TreeTranslator`.
     """
+
+    @abstractmethod
+    def memory(self, encoded: Any, context: Any) -> Memory:
+        """What is seen of the source, by the encoder's output and ``attention_mask`` (trees: the batch)."""
 
     @abstractmethod
     def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
         """``[B, q, d]`` states from which the next tokens are predicted."""
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: EncoderOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> TranslationOutput:
+        """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; `decode` tells the rest."""
+        encoded = encoder_outputs
+        if encoded is None:
+            encoded = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
+        return self.decode(
+            encoded,
+            lambda: self.memory(encoded, attention_mask),
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            past_key_values=past_key_values,
+            labels=labels,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
 
     def _expand_inputs_for_generation(  # type: ignore[override]
         self,

@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
-from transformers import EncoderDecoderCache
 from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.classification import SequenceClassifier, sentence_loss
@@ -15,7 +14,6 @@ from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import (
     ClassificationOutput,
     EncoderOutput,
-    TranslationOutput,
     recorded_weights,
 )
 from treeformer.models.pretrained import (
@@ -177,40 +175,10 @@ class TransformerForConditionalGeneration(AttentionTranslator):
         """What a decoder layer looks back with: self-attention, or what stands in its place."""
         return attention(config)
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_attention_mask: Tensor | None = None,
-        encoder_outputs: EncoderOutput | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
-        labels: Tensor | None = None,
-        use_cache: bool | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> TranslationOutput:
-        """Logits ``[B, q, vocab_size]`` of the target given ``input_ids [B, n]``; `decode` tells the rest."""
-        if encoder_outputs is None:
-            encoder_outputs = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
-        states = encoder_outputs.last_hidden_state
-
-        def memory() -> Memory:
-            own = [cross.project_memory(states) for cross in self.decoder.cross_attentions]
-            return Memory(own, attention_mask)
-
-        return self.decode(
-            encoder_outputs,
-            memory,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            past_key_values=past_key_values,
-            labels=labels,
-            use_cache=use_cache,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
+    def memory(self, encoded: EncoderOutput, context: Tensor | None) -> Memory:
+        states = encoded.last_hidden_state
+        own = [attention.project_memory(states) for attention in self.decoder.cross_attentions]
+        return Memory(own, context)
 
 
 def attention(config: TransformerConfig) -> Attention:

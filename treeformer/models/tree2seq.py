@@ -7,14 +7,12 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
-from transformers import EncoderDecoderCache
-from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.generation import Memory, SequenceTranslator, Source, Target, Traces
-from treeformer.models.outputs import EncoderOutput, TranslationOutput
+from treeformer.models.generation import Memory, Source, Target, Traces
+from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import check_choice, check_ids, check_sizes, required
-from treeformer.models.tree_reading import at_last, mask_of, tree_batch
+from treeformer.models.tree_reading import TreeEncoder, TreeTranslator, at_last
 from treeformer.nn import ScaledEmbedding
 from treeformer.nn.lstm_cell import LstmCell, LstmState, wide
 from treeformer.nn.lstm_decoder import DecoderStates, LstmDecoder
@@ -57,13 +55,11 @@ class Tree2SeqEncoderOutput(EncoderOutput):
     start_cell: Tensor = None  # type: ignore[assignment]
 
 
-class Tree2SeqEncoder(nn.Module):
+class Tree2SeqEncoder(TreeEncoder):
     """An LSTM over the words, and a Tree-LSTM over its states. ``node_ids`` are not read.
 
     The decoder begins in the state of one more node, over the root and the last word, with own parameters.
     """
-
-    main_input_name = "input_ids"  # what `generate` hands to an encoder
 
     def __init__(self, config: Tree2SeqConfig) -> None:
         super().__init__()
@@ -73,32 +69,15 @@ class Tree2SeqEncoder(nn.Module):
         self.phrases = TreeLstm(config.d_model, config.composition)
         self.start = Binary(config.d_model)
 
-    @can_return_tuple
-    def forward(
+    def encode(
         self,
         input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        node_ids: Tensor | None = None,
-        node_mask: Tensor | None = None,
-        node_spans: Tensor | None = None,
+        node_ids: Tensor | None,
+        batch: TreeBatch,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
     ) -> Tree2SeqEncoderOutput:
-        """States ``[B, n + m, d]`` of leaves and nodes, and the state in which the decoder begins.
-
-        Args:
-            input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
-            node_ids: accepted and not read.
-            node_mask: ``[B, m]``, true for real nodes, which stand in post-order.
-            node_spans: ``[B, m, 2]`` half-open spans of the nodes.
-        """
-        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
-        return self.encode(input_ids, batch, output_hidden_states)
-
-    def encode(
-        self, input_ids: Tensor, batch: TreeBatch, output_hidden_states: bool | None = None
-    ) -> Tree2SeqEncoderOutput:
-        """The same for trees that are a batch already. There are no attentions."""
+        """States ``[B, n + m, d]``, and the state in which the decoder begins. There are no attentions."""
         input_ids = required("input_ids", input_ids)
         check_ids("input_ids", input_ids, self.embedding.num_embeddings)
         vectors = self.dropout(self.embedding(input_ids))
@@ -119,7 +98,7 @@ class Tree2SeqEncoder(nn.Module):
         )
 
 
-class Tree2SeqForConditionalGeneration(SequenceTranslator):
+class Tree2SeqForConditionalGeneration(TreeTranslator):
     """A translator whose LSTM decoder attends to the words and phrases of the source together."""
 
     config_class = Tree2SeqConfig
@@ -133,58 +112,9 @@ class Tree2SeqForConditionalGeneration(SequenceTranslator):
         self.dropout = nn.Dropout(config.dropout)
         self.post_init()
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        node_ids: Tensor | None = None,
-        node_mask: Tensor | None = None,
-        node_spans: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_attention_mask: Tensor | None = None,
-        encoder_outputs: Tree2SeqEncoderOutput | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
-        labels: Tensor | None = None,
-        use_cache: bool | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> TranslationOutput:
-        """Logits ``[B, q, vocab_size]`` of the target given the source tree.
-
-        Args:
-            input_ids, …, node_spans: see `Tree2SeqEncoder.forward`.
-            encoder_outputs: with these, ``input_ids`` are not needed.
-            decoder_attention_mask: may hide padding on the right alone, since an LSTM reads all tokens.
-            decoder_input_ids, …: see `SequenceTranslator.decode`.
-        """
-        cached = past_key_values is not None and past_key_values.is_updated.get(0, False)
-        batch = None  # what is cached needs no trees
-        if not cached or encoder_outputs is None:
-            batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans, check=not cached)
-        if encoder_outputs is None:
-            assert batch is not None
-            encoder_outputs = self.encoder.encode(
-                required("input_ids", input_ids), batch, output_hidden_states
-            )
-        encoded = encoder_outputs
-
-        def memory() -> Memory:
-            assert batch is not None
-            states = encoded.last_hidden_state[:, None]
-            return Memory([(states, states)], batch.mask, (encoded.start_hidden, encoded.start_cell))
-
-        return self.decode(
-            encoded,
-            memory,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            past_key_values=past_key_values,
-            labels=labels,
-            use_cache=use_cache,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
+    def memory(self, encoded: Tree2SeqEncoderOutput, context: TreeBatch) -> Memory:
+        states = encoded.last_hidden_state[:, None]
+        return Memory([(states, states)], context.mask, (encoded.start_hidden, encoded.start_cell))
 
     def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
         target = target.unmasked()

@@ -6,12 +6,11 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
-from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import check_choice, check_ids, check_sizes, required
-from treeformer.models.tree_reading import TreeClassifier, mask_of, tree_batch
+from treeformer.models.tree_reading import TreeClassifier, TreeEncoder
 from treeformer.nn import ScaledEmbedding
 from treeformer.nn.tree_lstm import Composition, TreeLstm, WordCell
 from treeformer.ops import TreeBatch
@@ -40,10 +39,8 @@ class TreeLstmConfig(SystemConfig):
             check_sizes(self, "embedding_dim")
 
 
-class TreeLstmEncoder(nn.Module):
+class TreeLstmEncoder(TreeEncoder):
     """Word vectors, and a Tree-LSTM over them. Phrases have no labels here: ``node_ids`` are not read."""
-
-    main_input_name = "input_ids"
 
     def __init__(self, config: TreeLstmConfig) -> None:
         super().__init__()
@@ -53,21 +50,6 @@ class TreeLstmEncoder(nn.Module):
         self.words = WordCell(width, config.d_model)
         self.phrases = TreeLstm(config.d_model, config.composition)
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        node_ids: Tensor | None = None,
-        node_mask: Tensor | None = None,
-        node_spans: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> EncoderOutput:
-        """States ``[B, n + m, d]`` of leaves and nodes; see `TreeClassifier.forward`."""
-        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
-        return self.encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)
-
     def encode(
         self,
         input_ids: Tensor,
@@ -76,7 +58,7 @@ class TreeLstmEncoder(nn.Module):
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
     ) -> EncoderOutput:
-        """The same for trees that are a batch already. There are no attentions."""
+        """States ``[B, n + m, d]`` of leaves and nodes. There are no attentions."""
         input_ids = required("input_ids", input_ids)
         check_ids("input_ids", input_ids, self.embedding.num_embeddings)
         vectors = self.dropout(self.embedding(input_ids))

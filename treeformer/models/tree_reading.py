@@ -2,24 +2,119 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from transformers import EncoderDecoderCache
 from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.classification import SequenceClassifier, sentence_loss
-from treeformer.models.outputs import ClassificationOutput
+from treeformer.models.generation import SequenceTranslator
+from treeformer.models.outputs import ClassificationOutput, EncoderOutput, Layers, TranslationOutput
 from treeformer.models.pretrained import IGNORED, cross_entropy, required
 from treeformer.ops import TreeBatch
 
 
-class TreeClassifier(SequenceClassifier):
-    """A tree encoder and one linear layer that reads the root, and every word and phrase if one wants.
+class TreeEncoder(nn.Module):
+    """What turns the tokens, labels and spans of trees into states."""
 
-    The encoder has ``encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)``, which
-    returns the states ``[B, n + m, d]`` of leaves and nodes.
-    """
+    main_input_name = "input_ids"  # what `generate` hands to an encoder
+
+    @abstractmethod
+    def encode(
+        self,
+        input_ids: Tensor,
+        node_ids: Tensor | None,
+        batch: TreeBatch,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> EncoderOutput:
+        """States ``[B, n + m, d]`` of leaves and nodes of trees that are a batch already."""
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        node_ids: Tensor | None = None,
+        node_mask: Tensor | None = None,
+        node_spans: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> EncoderOutput:
+        """The same from inputs.
+
+        Args:
+            input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
+            node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, from 0, padded on the right.
+            node_spans: ``[B, m, 2]`` half-open spans of the nodes.
+        """
+        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
+        return self.encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)
+
+
+class TreeTranslator(SequenceTranslator):
+    """A translator whose encoder is a `TreeEncoder`; its `memory` takes the batch of trees."""
+
+    encoder: Any
+
+    def cross_leaf_weights(self, encoded: Any, batch: TreeBatch) -> Layers:
+        """The weights w of accumulation in cross-attention, for systems whose config says ``accumulate``."""
+        raise NotImplementedError
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        node_ids: Tensor | None = None,
+        node_mask: Tensor | None = None,
+        node_spans: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: EncoderOutput | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> TranslationOutput:
+        """Logits ``[B, q, vocab_size]`` of the target given the source tree.
+
+        Args:
+            input_ids, …, node_spans: see `TreeEncoder.forward`.
+            encoder_outputs: with these, ``input_ids`` and ``node_ids`` are not needed.
+            decoder_input_ids, …: see `SequenceTranslator.decode`.
+        """
+        cached = past_key_values is not None and past_key_values.is_updated.get(0, False)
+        weighs = output_attentions and getattr(self.config, "accumulate", False)
+        encoded = encoder_outputs
+        batch = None  # what is cached needs no trees
+        if not cached or encoded is None or weighs:
+            batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans, check=not cached)
+        if encoded is None:
+            ids = required("input_ids", input_ids)
+            encoded = self.encoder.encode(ids, node_ids, batch, output_attentions, output_hidden_states)
+        output = self.decode(
+            encoded,
+            lambda: self.memory(encoded, batch),
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            past_key_values=past_key_values,
+            labels=labels,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+        )
+        if batch is not None and weighs:
+            output.cross_leaf_weights = self.cross_leaf_weights(encoded, batch)
+        return output
+
+
+class TreeClassifier(SequenceClassifier):
+    """A `TreeEncoder` and one linear layer that reads the root, and every word and phrase if one wants."""
 
     encoder: Any
 
@@ -40,9 +135,7 @@ class TreeClassifier(SequenceClassifier):
         """Logits of the sentence (its root), of every leaf and of every node.
 
         Args:
-            input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
-            node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, from 0, padded on the right.
-            node_spans: ``[B, m, 2]`` half-open spans of the nodes.
+            input_ids, …, node_spans: see `TreeEncoder.forward`.
             labels: ``[B]`` labels of the roots; the loss is theirs.
             leaf_targets, node_targets: ``[B, n]`` and ``[B, m]`` labels of words and phrases, −100 for none;
                 the loss is the mean over all of them. Not together with ``labels``.

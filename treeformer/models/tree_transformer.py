@@ -6,19 +6,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import EncoderDecoderCache
-from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import (
     EncoderOutput,
-    TranslationOutput,
+    Layers,
     recorded_leaf_weights,
     recorded_weights,
 )
 from treeformer.models.pretrained import PreTrained, check_ids, check_sizes, required
 from treeformer.models.transformer import TransformerConfig, layer_sizes
-from treeformer.models.tree_reading import TreeClassifier, mask_of, tree_batch
+from treeformer.models.tree_reading import TreeClassifier, TreeEncoder, TreeTranslator
 from treeformer.nn import (
     Attention,
     AttentionRecord,
@@ -64,10 +62,8 @@ class TreeTransformerConfig(TransformerConfig):
         check_sizes(self, "node_vocab_size", "vertical_rows", "horizontal_rows")
 
 
-class TreeTransformerEncoder(nn.Module):
+class TreeTransformerEncoder(TreeEncoder):
     """Embedding of leaves and nodes, and tree encoder layers."""
-
-    main_input_name = "input_ids"  # what `generate` hands to an encoder
 
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__()
@@ -85,27 +81,6 @@ class TreeTransformerEncoder(nn.Module):
             norm=config.norm,
         )
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        node_ids: Tensor | None = None,
-        node_mask: Tensor | None = None,
-        node_spans: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> EncoderOutput:
-        """States ``[B, n + m, d]`` of leaves and nodes.
-
-        Args:
-            input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
-            node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, from 0, padded on the right.
-            node_spans: ``[B, m, 2]`` half-open spans of the nodes.
-        """
-        batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans)
-        return self.encode(input_ids, node_ids, batch, output_attentions, output_hidden_states)
-
     def encode(
         self,
         input_ids: Tensor,
@@ -114,7 +89,7 @@ class TreeTransformerEncoder(nn.Module):
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
     ) -> EncoderOutput:
-        """The same for trees that are a batch already."""
+        """States ``[B, n + m, d]`` of leaves and nodes."""
         node_ids = required("node_ids", node_ids)
         if node_ids.shape != batch.node_mask.shape:
             raise ValueError(
@@ -160,7 +135,7 @@ class TreeTransformerForSequenceClassification(TreeModel, TreeClassifier):
         self.add_head(TreeTransformerEncoder(config))
 
 
-class TreeTransformerForConditionalGeneration(TreeModel, AttentionTranslator):
+class TreeTransformerForConditionalGeneration(TreeModel, TreeTranslator, AttentionTranslator):
     """A Tree Transformer that translates: the source is a tree, every decoder layer attends to all of it."""
 
     def __init__(self, config: TreeTransformerConfig) -> None:
@@ -180,63 +155,14 @@ class TreeTransformerForConditionalGeneration(TreeModel, AttentionTranslator):
         )
         self.post_init()
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        node_ids: Tensor | None = None,
-        node_mask: Tensor | None = None,
-        node_spans: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_attention_mask: Tensor | None = None,
-        encoder_outputs: EncoderOutput | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
-        labels: Tensor | None = None,
-        use_cache: bool | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> TranslationOutput:
-        """Logits ``[B, q, vocab_size]`` of the target given the source tree.
+    def memory(self, encoded: EncoderOutput, context: TreeBatch) -> Memory:
+        states = encoded.last_hidden_state
+        own = [attention.keys_values(states, context) for attention in self.decoder.cross_attentions]
+        return Memory(own, context.mask)
 
-        Args:
-            input_ids, …, node_spans: see `TreeTransformerEncoder.forward`.
-            encoder_outputs: with these, ``input_ids`` and ``node_ids`` are not needed.
-            decoder_input_ids, …: see `AttentionTranslator.decode`.
-        """
-        cached = past_key_values is not None and past_key_values.is_updated.get(0, False)
-        batch = None  # what is cached needs no trees
-        if not cached or encoder_outputs is None or output_attentions:
-            batch = tree_batch(mask_of(input_ids, attention_mask), node_mask, node_spans, check=not cached)
-        if encoder_outputs is None:
-            assert batch is not None
-            encoder_outputs = self.encoder.encode(
-                required("input_ids", input_ids), node_ids, batch, output_attentions, output_hidden_states
-            )
-        states = encoder_outputs.last_hidden_state
-
-        def memory() -> Memory:
-            assert batch is not None
-            own = [attention.keys_values(states, batch) for attention in self.decoder.cross_attentions]
-            return Memory(own, batch.mask)
-
-        output = self.decode(
-            encoder_outputs,
-            memory,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            past_key_values=past_key_values,
-            labels=labels,
-            use_cache=use_cache,
-            output_attentions=output_attentions,
-            output_hidden_states=output_hidden_states,
-        )
-        if batch is not None and output_attentions and self.config.accumulate:
-            leaf_states = states[:, : batch.n]
-            output.cross_leaf_weights = tuple(
-                attention.leaf_weights(leaf_states) for attention in self.decoder.cross_attentions
-            )
-        return output
+    def cross_leaf_weights(self, encoded: EncoderOutput, batch: TreeBatch) -> Layers:
+        leaf_states = encoded.last_hidden_state[:, : batch.n]
+        return tuple(attention.leaf_weights(leaf_states) for attention in self.decoder.cross_attentions)
 
 
 def tree_attention(config: TreeTransformerConfig) -> TreeAttention:
