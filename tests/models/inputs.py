@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -62,3 +64,16 @@ def one(inputs: dict[str, Tensor], index: int) -> dict[str, Tensor]:
     """One example of a batch, without padding."""
     n, m = inputs["attention_mask"][index].sum(), inputs["node_mask"][index].sum()
     return {name: tensor[[index], : m if name.startswith("node") else n] for name, tensor in inputs.items()}
+
+
+def learns_to_copy(model: Any) -> None:
+    """A translator that reads words gives them back after a little training."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    source = torch.randint(4, 40, (8, 3))
+    labels = torch.cat([source, torch.full((8, 1), 2)], dim=1)
+    for _ in range(150):
+        optimizer.zero_grad()
+        model(input_ids=source, labels=labels).loss.backward()
+        optimizer.step()
+    copied = model.eval().generate(source, num_beams=3, max_new_tokens=6)
+    assert torch.equal(copied[:, 1:5], labels)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.models.inputs import examples, inputs_of, one, plain
+from tests.models.inputs import examples, inputs_of, learns_to_copy, one, plain
 from tests.training.corpora import TRAINING, experiment, metrics, translation
 from treeformer import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
 from treeformer.models.conv_seq2seq import keys_values
@@ -167,16 +167,7 @@ def test_normalised_maps_do_not_decay() -> None:
 
 
 def test_it_learns_to_copy() -> None:
-    model = translator()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    source = torch.randint(4, 40, (8, 3))
-    labels = torch.cat([source, torch.full((8, 1), 2)], dim=1)
-    for _ in range(150):
-        optimizer.zero_grad()
-        model(input_ids=source, labels=labels).loss.backward()
-        optimizer.step()
-    copied = model.eval().generate(source, num_beams=3, max_new_tokens=6)
-    assert torch.equal(copied[:, 1:5], labels)
+    learns_to_copy(translator())
 
 
 def test_training_lowers_the_loss(tmp_path: Path) -> None:

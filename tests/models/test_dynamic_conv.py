@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tests.closeness import difference
-from tests.models.inputs import SIZES, examples, inputs_of, one, plain
+from tests.models.inputs import SIZES, examples, inputs_of, learns_to_copy, one, plain
 from tests.training.corpora import TRAINING, experiment, metrics, translation
 from treeformer import (
     DynamicConvConfig,
@@ -116,16 +116,7 @@ def test_bf16_computes_coarsely(convolution: str) -> None:
 
 
 def test_it_learns_to_copy() -> None:
-    model = translator()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    source = torch.randint(4, 40, (8, 3))
-    labels = torch.cat([source, torch.full((8, 1), 2)], dim=1)
-    for _ in range(150):
-        optimizer.zero_grad()
-        model(input_ids=source, labels=labels).loss.backward()
-        optimizer.step()
-    copied = model.eval().generate(source, num_beams=3, max_new_tokens=6)
-    assert torch.equal(copied[:, 1:5], labels)
+    learns_to_copy(translator())
 
 
 def test_training_lowers_the_loss(tmp_path: Path) -> None:

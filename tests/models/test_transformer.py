@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.closeness import difference
-from tests.models.inputs import SIZES, examples, inputs_of, one, plain
+from tests.models.inputs import SIZES, examples, inputs_of, learns_to_copy, one, plain
 from tests.nn.twins import copy_encoder
 from treeformer import (
     TransformerConfig,
@@ -40,16 +40,9 @@ def test_without_a_mask_every_token_counts() -> None:
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_it_learns_to_copy(norm: str) -> None:
     torch.manual_seed(0)
-    model = TransformerForConditionalGeneration(TransformerConfig(**SIZES, decoder_layers=2, norm=norm))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    source = torch.randint(4, 40, (8, 3))
-    labels = torch.cat([source, torch.full((8, 1), 2)], dim=1)
-    for _ in range(150):
-        optimizer.zero_grad()
-        model(input_ids=source, labels=labels).loss.backward()
-        optimizer.step()
-    copied = model.eval().generate(source, num_beams=3, max_new_tokens=6)
-    assert torch.equal(copied[:, 1:5], labels)
+    learns_to_copy(
+        TransformerForConditionalGeneration(TransformerConfig(**SIZES, decoder_layers=2, norm=norm))
+    )
 
 
 def test_a_saved_model_is_the_same_when_loaded(tmp_path: Path) -> None:

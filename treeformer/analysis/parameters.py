@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ def _of_recipe(path: Path, prepared: Path) -> list[dict[str, Any]]:
     tokens, labels = None, _LABELS
     classes: tuple[str, ...] = ("0", "1")
     if (prepared / MANIFEST).is_file():
-        manifest = Manifest.model_validate(json.loads((prepared / MANIFEST).read_text(encoding="utf-8")))
+        manifest = Manifest.model_validate_json((prepared / MANIFEST).read_bytes())
         tokens, labels, classes = manifest.vocab_size, manifest.node_vocab_size, manifest.classes or classes
     elif isinstance(recipe.data.vocabulary, Subwords):
         tokens = recipe.data.vocabulary.size

@@ -15,7 +15,7 @@ from treeformer.analysis.work import Work, scores_of
 from treeformer.evaluation.report import answers_path
 from treeformer.storage import write_file
 from treeformer.training.recipe import ExperimentRecipe
-from treeformer.training.runs import differences
+from treeformer.training.runs import changes_since
 
 Found = dict[str, Any]
 _FACTS = (
@@ -109,10 +109,10 @@ def _kept(earlier: Found | None, recipe: Found | None) -> dict[int, Found]:
     if recipe is None or earlier is None or earlier["recipe"] is None:
         return {}
     try:
-        old = ExperimentRecipe.model_validate(earlier["recipe"]).model_dump(mode="json")
+        changed = changes_since(earlier["recipe"], ExperimentRecipe.model_validate(recipe))
     except ValueError:  # of another version
         return {}
-    return {} if differences(old, recipe) else {run["seed"]: run for run in earlier["runs"]}
+    return {} if changed else {run["seed"]: run for run in earlier["runs"]}
 
 
 def _comparisons(

@@ -15,12 +15,11 @@ from treeformer.analysis.runner import Command, Job
 from treeformer.analysis.runner import treeformer as command
 from treeformer.configuration import read_recipe
 from treeformer.data.corpus import MANIFEST
-from treeformer.data.recipe import DataRecipe
 from treeformer.evaluation.report import answers_path
 from treeformer.inference.loading import run_facts
 from treeformer.storage import write_file
 from treeformer.training.recipe import ExperimentRecipe
-from treeformer.training.runs import differences
+from treeformer.training.runs import changes_since
 
 ATTENTION = "attention"
 _COMMIT = ".commit"
@@ -80,8 +79,7 @@ class Work:
         facts = run_facts(self.run(cell))
         if not facts:
             return "missing"
-        before = ExperimentRecipe.model_validate(facts["recipe"]).model_dump(mode="json")
-        if differences(before, self.recipe(cell).model_dump(mode="json")):
+        if changes_since(facts["recipe"], self.recipe(cell)):
             return "other recipe"
         if not facts["finished"]:
             return "begun"
@@ -142,10 +140,9 @@ class Work:
         path = self.prepared(cell.row) / MANIFEST
         try:
             made_for = json.loads(path.read_text(encoding="utf-8"))["recipe"]
-            before = DataRecipe.model_validate(made_for).model_dump(mode="json")
+            return not changes_since(made_for, self.recipe(cell).data)
         except (FileNotFoundError, ValueError, KeyError):  # none, or of another version
             return False
-        return not differences(before, self.recipe(cell).data.model_dump(mode="json"))
 
     def _commands(self, cell: Cell) -> list[Command]:
         """What is missing of a cell."""

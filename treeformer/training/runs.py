@@ -16,9 +16,9 @@ import yaml
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from treeformer.configuration import Recipe
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
-from treeformer.data.recipe import DataRecipe
-from treeformer.inference.loading import FACTS
+from treeformer.inference.loading import FACTS, run_facts
 from treeformer.storage import write_file
 from treeformer.training.recipe import DecodingRecipe, ExperimentRecipe
 
@@ -46,8 +46,7 @@ class Run:
             "recipe": recipe.model_dump(mode="json"),
             "finished": False,
         }
-        made_for = DataRecipe.model_validate(corpus.manifest.recipe).model_dump(mode="json")
-        prepared = differences(made_for, recipe.data.model_dump(mode="json"), "data")
+        prepared = changes_since(corpus.manifest.recipe, recipe.data, "data")
         if prepared:
             raise ValueError(f"{corpus.folder}: prepared for another recipe ({'; '.join(prepared)})")
         if (folder / FACTS).exists():
@@ -56,15 +55,14 @@ class Run:
             raise ValueError(f"{folder}: there is something else; expected a run, an empty folder or none")
 
     def _go_on(self) -> None:
-        there = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
+        there = run_facts(self.folder)
         for key, what in (("seed", "seed"), ("corpus", "prepared corpus")):
             if there[key] != self.facts[key]:
                 raise ValueError(
                     f"{self.folder}: this run has another {what} ({there[key]}, now {self.facts[key]}); "
                     "name another output"
                 )
-        before = ExperimentRecipe.model_validate(there["recipe"]).model_dump(mode="json")
-        changed = differences(before, self.facts["recipe"])
+        changed = changes_since(there["recipe"], self.recipe)
         if changed:
             raise ValueError(
                 f"{self.folder}: this run has another recipe ({'; '.join(changed)}); name another output"
@@ -105,6 +103,15 @@ class Run:
 def fingerprint(corpus: PreparedCorpus) -> str:
     """A prepared corpus in sixteen letters: of its manifest, which has the hashes of its sources."""
     return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()[:16]
+
+
+def changes_since(there: Any, here: Recipe, key: str = "") -> list[str]:
+    """What differs between a recipe that was written down and this one, in words.
+
+    What a version before this one did not write has its default.
+    """
+    before = type(here).model_validate(there).model_dump(mode="json")
+    return differences(before, here.model_dump(mode="json"), key)
 
 
 def differences(there: Any, here: Any, key: str = "") -> list[str]:
