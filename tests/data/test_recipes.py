@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from pydantic import Field
 
 from treeformer.configuration import read_recipe
 from treeformer.data.recipe import TASKS, DataRecipe, register_task
@@ -58,7 +59,7 @@ def test_a_task_of_ones_own_is_read_written_and_named_in_errors(monkeypatch: pyt
     @register_task
     class OwnTask(LabelledTask):
         name: Literal["own"]  # type: ignore[assignment]
-        colour: str = "red"
+        colour: str = Field(default="red", description="of its flag")
 
     content = {
         "task": {"name": "own", "colour": "blue", "splits": {"train": {"file": "a.jsonl"}}},
