@@ -24,8 +24,9 @@ table, which several trainings may have shared."""
 _NOT_RUN = """\
 ## What was not run
 
-Minutes are those that the same system took on the same task, or else those of the slowest system on that task
-or one like it; several run at once on one GPU."""
+Seeds are named where some of a system's were run. Minutes are for one training after another, from those that
+the same system took on the same task, or else from the slowest system on that task or one like it; several
+run at once on one GPU."""
 
 
 def write_page(results: Path, path: Path) -> None:
@@ -60,23 +61,34 @@ def page(results: Path, *, pictures: str = "../results") -> str:
 
 
 def _not_run(there: dict[str, Found]) -> list[str]:
-    """The cells without a number."""
+    """What has no number: a line for each task of a table."""
     taken = _minutes(list(there.values()))
-    lines = [["table", "task", "system", "seeds", "command", "minutes a run"]]
+    lines = [["table", "task", "not run", "trainings", "minutes", "command"]]
     for name in NAMES:
-        found = there.get(name)
         rows = experiment(name).rows
-        if found is None and not rows:
-            lines.append([name, "", "", "", f"`treeformer reproduce {name} --data DATA`", "1–10"])
-        for row in rows:
-            missing = _missing_seeds(row, found)
+        if name not in there and not rows:
+            lines.append([name, "", "all", "", "1–10", f"`treeformer reproduce {name} --data DATA`"])
+        for task in dict.fromkeys(row.task for row in rows):
+            missing = [
+                (row, seeds)
+                for row in rows
+                if row.task == task and (seeds := _missing_seeds(row, there.get(name)))
+            ]
             if missing:
-                command = f"`treeformer reproduce {name} --data DATA --only {row.slug}/{row.task}`"
-                seeds = ", ".join(map(str, missing))
+                command = f"`treeformer reproduce {name} --data DATA --only {task}`"
+                what = "; ".join(_named(row, seeds) for row, seeds in missing)
+                count = sum(len(seeds) for _, seeds in missing)
                 lines.append(
-                    [name, TASKS.get(row.task, row.task), row.label, seeds, command, _estimate(row, taken)]
+                    [name, TASKS.get(task, task), what, str(count), _estimate(missing, taken), command]
                 )
     return [_NOT_RUN, markdown_table(lines)] if len(lines) > 1 else []
+
+
+def _named(row: Row, seeds: list[int]) -> str:
+    """A line of a table, with its seeds if others of them were run."""
+    if len(seeds) == len(row.seeds):
+        return row.label
+    return f"{row.label} (seed{'s'[: len(seeds) > 1]} {', '.join(map(str, seeds))})"
 
 
 def _missing_seeds(row: Row, found: Found | None) -> list[int]:
@@ -97,12 +109,19 @@ def _minutes(all_found: list[Found]) -> dict[tuple[str, str], float]:
     return {key: statistics.mean(own) for key, own in times.items()}
 
 
-def _estimate(row: Row, taken: dict[tuple[str, str], float]) -> str:
-    """Minutes that a run may take, from those that did run."""
+def _estimate(missing: list[tuple[Row, list[int]]], taken: dict[tuple[str, str], float]) -> str:
+    """Minutes that all of these may take, one after another; from those that did run."""
+    each = [(_minutes_of(row, taken), len(seeds)) for row, seeds in missing]
+    if any(own is None for own, _ in each):
+        return "not known"
+    return f"about {sum((own or 0) * count for own, count in each):.0f}"
+
+
+def _minutes_of(row: Row, taken: dict[tuple[str, str], float]) -> float | None:
     if (row.task, row.system) in taken:
-        return f"{taken[row.task, row.system]:.1f}"
+        return taken[row.task, row.system]
     near = [own for (task, _), own in taken.items() if task == row.task]
     if not near:
         kin = row.task.rpartition("-")[0].rpartition("-")[0]  # multi30k of multi30k-en-de
         near = [own for (task, _), own in taken.items() if kin and task.startswith(kin)]
-    return f"about {max(near):.1f}" if near else "not known"
+    return max(near, default=None)
