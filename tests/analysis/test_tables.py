@@ -75,11 +75,20 @@ def test_scores_stand_beside_the_papers_with_spread_seeds_significance_and_costs
         "| Transformer, sentences | 40.0 | 1 of 3 seeds | 37.6 | +3.5 (+1.0 to +6.0) | < 0.001 "
         "| 551,621 | 1.5 | 1.00 GiB |"
     ) in lines
-    assert "| Transformer, sentences | 40.0 (1 of 3 seeds) | 37.6 |  |" in text
     assert "- SST-5, Transformer, sentences, seeds 2, 3: not run" in lines
     assert "- IMDB, BiLSTM, seeds 1, 2, 3: not run" in lines
     assert "Device: cuda (NVIDIA H200), torch 2.11.0, transformers 5.17.0." in lines
     assert "A note." in lines
+
+
+def test_tasks_that_have_a_score_stand_beside_each_other_and_another_task_of_the_paper_is_named() -> None:
+    found = classification()
+    assert "| SST-5 |" not in markdown(found)
+    found["rows"].append(row("agreement", "Tree Transformer", "tree-transformer", [run(1, 90.0)]))
+    lines = markdown(found).splitlines()
+    assert "|  | SST-5 | paper | SVA-AMALGUM | paper (SVA of Linzen et al.) |" in lines
+    assert "| Transformer, sentences | 40.0 (1 of 3 seeds) | 37.6 |  |  |" in lines
+    assert "| Tree Transformer | 48.0 ± 1.0 | 47.4 | 90.0 (1 of 3 seeds) | 98.0 |" in lines
 
 
 def test_translation_has_both_scores_and_their_signatures() -> None:
@@ -108,7 +117,9 @@ def test_the_page_has_every_table_and_what_was_not_run_with_its_command_and_minu
     (tmp_path / "classification.json").write_text(json.dumps(classification()))
     (tmp_path / "quick-ablations.json").write_text(json.dumps(classification()))
     (tmp_path / "classification.svg").write_text("<svg/>")
+    (tmp_path / "classification.remarks.md").write_text("Less than the paper: **one** layer.\n")
     text = page(tmp_path)
+    assert "\n### Remarks\n\nLess than the paper: **one** layer.\n" in text
     assert "\n## Classification\n" in text
     assert "\n### SST-5\n" in text
     assert "![Classification](../results/classification.svg)" in text

@@ -10,7 +10,7 @@ from typing import Any
 from treeformer.analysis import measured_plots
 from treeformer.analysis.cells import LABELS
 from treeformer.analysis.numbers import Found, digits_of, headline, values
-from treeformer.analysis.paper import TASKS, papers_score
+from treeformer.analysis.paper import NEAREST, TASKS, papers_score
 from treeformer.analysis.tables import tasks_of
 
 
@@ -32,19 +32,20 @@ def plot(found: Found, path: Path) -> None:
 
 
 def _panels(figure: Any, count: int) -> list[Any]:
-    """So many panels, three in a row at most."""
-    columns = min(max(count, 1), 3)
+    """So many panels, three in a row at most, and four in a square."""
+    columns = 2 if count == 4 else min(max(count, 1), 3)
     rows = -(-max(count, 1) // columns)
     figure.set_size_inches(4.2 * columns, 3.4 * rows)
     return list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
 def _points(found: Found, figure: Any) -> None:
-    """A panel a task: our scores with their spread, beside the paper's."""
+    """A panel a task: our scores with their spread, beside the paper's where its task is the same."""
     for axes, (task, rows) in _spread_over(figure, tasks_of(found)):
         there = [row for row in rows if row["runs"]]
         for place, row in enumerate(there):
-            scores, paper = values(row), papers_score(found["name"], task, row["label"])
+            scores = values(row)
+            paper = None if task in NEAREST else papers_score(found["name"], task, row["label"])
             mean, error = statistics.mean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
             colour = f"C{list(LABELS).index(row['system'])}"
             axes.errorbar([place], [mean], yerr=[error], fmt="o", capsize=4, color=colour)
@@ -57,7 +58,8 @@ def _points(found: Found, figure: Any) -> None:
         names = [row["label"] for row in there]
         axes.set_xticks(range(len(there)), names, rotation=30, ha="right", fontsize="small")
         axes.grid(axis="y", alpha=0.3)
-        axes.set_title(f"{TASKS.get(task, task)} (diamonds: the paper)", fontsize="small")
+        beside = "" if task in NEAREST else " (diamonds: the paper)"
+        axes.set_title(f"{TASKS.get(task, task)}{beside}", fontsize="small")
 
 
 def _spread_over(figure: Any, tasks: dict[str, list[Found]]) -> list[tuple[Any, tuple[str, list[Found]]]]:

@@ -147,7 +147,7 @@ def _has(row: Found, seed: int) -> bool:
 
 
 def load_found(path: Path) -> Found | None:
-    """What an earlier run wrote; None if there is nothing."""
+    """What an earlier run wrote, with the remarks in ``NAME.remarks.md`` if there are any; None if nothing."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -156,6 +156,8 @@ def load_found(path: Path) -> Found | None:
         raise ValueError(f"{path}: not JSON: {error}") from error
     if not isinstance(found, dict) or "title" not in found:
         raise ValueError(f"{path}: not written by treeformer reproduce; name another --results")
+    remarks = path.with_suffix(".remarks.md")
+    found["remarks"] = remarks.read_text(encoding="utf-8").strip() if remarks.is_file() else ""
     return found
 
 

@@ -37,7 +37,7 @@ _TEST = {"linzen.val": "Linzen, natural mix"} | {
 
 
 def markdown(found: Found) -> str:
-    """The page of an experiment, made of what ``results/NAME.json`` holds and nothing else."""
+    """The page of an experiment, made of what ``results/NAME.json`` holds and of remarks to it."""
     command = f"treeformer reproduce {found['name']}{' --quick' if found['quick'] else ''}"
     parts = [f"# {found['title']}", f"Made by `{command}`; every single run is in the JSON file beside."]
     if found["quick"]:
@@ -47,6 +47,8 @@ def markdown(found: Found) -> str:
         parts.append(_MEASURED[found["name"]](found))
     else:
         parts += _trained(found)
+    if found.get("remarks"):
+        parts += ["## Remarks", found["remarks"]]
     parts += _missing(found)
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -60,20 +62,19 @@ def tasks_of(found: Found) -> dict[str, list[Found]]:
 
 
 def _trained(found: Found) -> list[str]:
-    tasks = tasks_of(found)
+    tasks = {task: rows for task, rows in tasks_of(found).items() if any(row["runs"] for row in rows)}
     parts = [_summary(found, tasks)] if len(tasks) > 1 else []
     for task, rows in tasks.items():
-        if any(row["runs"] for row in rows):
-            parts += [f"## {TASKS.get(task, task)}", _detail(found, task, rows), *_below(found, task, rows)]
+        parts += [f"## {TASKS.get(task, task)}", _detail(found, task, rows), *_below(found, task, rows)]
     return parts
 
 
 def _summary(found: Found, tasks: dict[str, list[Found]]) -> str:
     """All tasks beside each other, ours and the paper's."""
-    labels = list(dict.fromkeys(row["label"] for row in found["rows"]))
+    labels = list(dict.fromkeys(row["label"] for rows in tasks.values() for row in rows))
     head = [""]
     for task in tasks:
-        head += [TASKS.get(task, task), "paper"]
+        head += [TASKS.get(task, task), _paper(task)]
     lines = [head]
     for label in labels:
         line = [label]
@@ -88,6 +89,11 @@ def _summary(found: Found, tasks: dict[str, list[Found]]) -> str:
     return markdown_table([[line[column] for column in used] for line in lines])
 
 
+def _paper(task: str) -> str:
+    """The heading of the paper's numbers, which may be of another task."""
+    return f"paper ({NEAREST[task]})" if task in NEAREST else "paper"
+
+
 def _score(row: Found) -> str:
     """A score with its spread, marked where it is of one seed or of less than there should be."""
     if not row["runs"]:
@@ -100,11 +106,10 @@ def _detail(found: Found, task: str, rows: Sequence[Found]) -> str:
     """One task: scores, significance and costs."""
     bleu = any(row["runs"] and headline(row["runs"][0]) != "accuracy" for row in rows)
     scores = ["BLEU of tokens", "BLEU (13a)"] if bleu else ["accuracy"]
-    paper = f"paper ({NEAREST[task]})" if task in NEAREST else "paper"
     costs = ["parameters", "minutes a run", "peak memory"]
     rivals = {row["rival"].partition(",")[0] for row in rows}
     ahead = f"{rivals.pop() if len(rivals) == 1 else 'rival'} ahead by"
-    lines = [["", *scores, "seeds", paper, ahead, "p", *costs]]
+    lines = [["", *scores, "seeds", _paper(task), ahead, "p", *costs]]
     for row in rows:
         digits = digits_of(row)
         own = [spread(values(row), digits)] + ([spread(values(row, "BLEU"), digits)] if bleu else [])
