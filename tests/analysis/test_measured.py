@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from hypothesis import strategies as st
 
 from treeformer.analysis.parameters import count_parameters
 from treeformer.analysis.plots import plot
+from treeformer.analysis.reproduction import Wanted, reproduce
+from treeformer.analysis.runner import Runner
 from treeformer.analysis.speed import SYSTEMS, Settings, cut, measure_speed, sentences_of
 from treeformer.analysis.tables import markdown
+from treeformer.analysis.work import Work
 from treeformer.trees import random_tree
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -32,11 +36,30 @@ def test_every_system_and_length_is_timed_and_parsing_beside_it(tmp_path: Path) 
     }
     assert all(row["ratio"] == 1 for row in measured["rows"] if row["system"] == SYSTEMS[0])
     assert all(one["seconds_a_sentence"] > 0 for one in measured["parsing"])
-    text = markdown(found("speed", measured))
+    both = found("speed", {"machines": [measured, {**measured, "device": "cuda (another)"}]})
+    text = markdown(both)
+    assert f"## {measured['device']}\n" in text
+    assert "## cuda (another)\n" in text
     assert "| words | Transformer, ms | Tree-LSTM, ms | Tree Transformer, ms |" in text
-    assert "## The cost of parsing" in text
+    assert text.count("### The cost of parsing") == 2
     pytest.importorskip("matplotlib")
-    plot(found("speed", measured), tmp_path / "speed.svg")
+    plot(both, tmp_path / "speed.svg")
+
+
+def test_times_on_another_machine_stay_beside_those_on_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treeformer.analysis.reproduction.QUICK", Settings((4,), 2, 1))
+    work, runner = Work(tmp_path, RECIPES, device="cpu"), Runner(tmp_path, 1, tell=lambda line: None)
+    reproduce("speed", Wanted(quick=True), work, runner, tmp_path)
+    path = tmp_path / "quick-speed.json"
+    first = json.loads(path.read_text())
+    (own,) = first["measured"]["machines"]
+    first["measured"]["machines"].append({**own, "device": "cuda (another)"})
+    path.write_text(json.dumps(first))
+    reproduce("speed", Wanted(quick=True), work, runner, tmp_path)
+    again = json.loads(path.read_text())["measured"]["machines"]
+    assert [one["device"] for one in again] == [own["device"], "cuda (another)"]
 
 
 @given(st.integers(2, 30), st.integers(1, 30), st.integers(0, 5))

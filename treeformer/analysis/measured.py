@@ -37,16 +37,20 @@ def _named(shares: Found) -> list[tuple[str, Found]]:
 
 
 def speed_table(found: Found) -> str:
-    """By length and system: times, ratios, memory; and what parsing costs."""
-    measured = found["measured"]
+    """By machine, length and system: times, ratios, memory; and what parsing costs."""
+    return "\n\n".join(_machine_table(measured) for measured in found["measured"]["machines"])
+
+
+def _machine_table(measured: Found) -> str:
     settings = measured["settings"]
     systems = list(dict.fromkeys(row["system"] for row in measured["rows"]))
     lengths = settings["lengths"]
     parsing = {one["length"]: one["seconds_a_sentence"] for one in measured["parsing"]}
     parts = [
+        f"## {measured['device']}",
         f"{settings['sentences']} sentences a batch, trees: {settings['trees']}; medians of "
         f"{settings['rounds']} rounds in turns, in brackets the ratio to {LABELS[systems[0]]}. "
-        f"{measured['device']}, {settings['threads']} threads, torch {measured['versions']['torch']}."
+        f"{settings['threads']} threads, torch {measured['versions']['torch']}.",
     ]
     for work in dict.fromkeys(row["work"] for row in measured["rows"]):
         cells = {(row["length"], row["system"]): row for row in measured["rows"] if row["work"] == work}
@@ -54,7 +58,7 @@ def speed_table(found: Found) -> str:
         lines += [
             [str(length), *(_time(cells.get((length, system))) for system in systems)] for length in lengths
         ]
-        parts += [f"## {work[0].upper()}{work[1:]}, ms a batch", markdown_table(lines)]
+        parts += [f"### {work[0].upper()}{work[1:]}, ms a batch", markdown_table(lines)]
         if any(row["peak_bytes"] for row in cells.values()):
             lines = [["words", *(f"{LABELS[system]}, MiB" for system in systems)]]
             lines += [
@@ -68,7 +72,7 @@ def speed_table(found: Found) -> str:
         for length in lengths
     ]
     parts += [
-        "## The cost of parsing",
+        "### The cost of parsing",
         f"{settings['parser']}, which runs once for each sentence, before training; on the CPU, "
         f"{settings['threads']} threads.",
         markdown_table(lines),

@@ -32,25 +32,33 @@ def attention_plot(found: Found, figure: Any) -> None:
 
 
 def speed_plot(found: Found, figure: Any) -> None:
-    """Time of a batch against the length of its sentences: training, inference with parsing; memory."""
-    measured = found["measured"]
+    """Time of a batch against the length of its sentences, a row of panels for each machine."""
+    machines = found["measured"]["machines"]
+    figure.set_size_inches(13, 3.6 * len(machines))
+    for measured, panels in zip(machines, figure.subplots(len(machines), 3, squeeze=False), strict=True):
+        _machine_plot(measured, panels)
+
+
+def _machine_plot(measured: Found, panels: Any) -> None:
+    """Training, inference with parsing, and memory where it was measured."""
     rows, settings = measured["rows"], measured["settings"]
-    memory = any(row["peak_bytes"] for row in rows)
-    figure.set_size_inches(9 if not memory else 13, 3.6)
-    panels = figure.subplots(1, 3 if memory else 2)
     for axes, kinds in zip(panels, (("training", "training, graphs"), ("inference",)), strict=False):
         for kind in kinds:
             _lines(
                 axes, [row for row in rows if row["work"] == kind], "milliseconds", dashed=kind != kinds[0]
             )
-        axes.set(title=kinds[0], xlabel="words of a sentence", ylabel="ms a batch")
+        axes.set(title=f"{kinds[0]}, {measured['device']}", ylabel="ms a batch")
     lengths = [one["length"] for one in measured["parsing"]]
     costs = [1e3 * settings["sentences"] * one["seconds_a_sentence"] for one in measured["parsing"]]
     panels[1].plot(lengths, costs, "x:", color="black", markersize=4, label="parsing, once")
-    if memory:
+    if any(row["peak_bytes"] for row in rows):
         _lines(panels[2], [row for row in rows if row["work"] == "training"], "peak_bytes", scale=2**-20)
-        panels[2].set(title="training, memory", xlabel="words of a sentence", ylabel="MiB above the weights")
+        panels[2].set(title=f"memory of training, {measured['device']}", ylabel="MiB above the weights")
+    else:
+        panels[2].remove()
+        panels = panels[:2]
     for axes in panels:
+        axes.set_xlabel("words of a sentence")
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")

@@ -17,10 +17,10 @@ from treeformer.storage import write_file
 _HEAD = """\
 # Results
 
-The paper's tables and figures, made by `treeformer reproduce page` from the JSON files in `results/`; no number
-in a table is typed by hand, remarks are. [reproduction.md](reproduction.md) says how to make them. Numbers are mean ± standard
-deviation over seeds; every choice was made on dev. Minutes are of one training on the device named below the
-table, which several trainings may have shared."""
+The paper's tables and figures, made by `treeformer reproduce page` from the JSON files in `results/`; numbers
+in tables are not typed by hand, remarks are. [reproduction.md](reproduction.md) says how to make them.
+Numbers are mean ± standard deviation over seeds; every choice was made on dev. Minutes are of one training on
+the device named below the table, which several trainings may have shared."""
 _NOT_RUN = """\
 ## What was not run
 

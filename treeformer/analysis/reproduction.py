@@ -59,7 +59,9 @@ def reproduce(name: str, wanted: Wanted, work: Work, runner: Runner, results: Pa
     chosen = wanted.experiment(name)
     if name in _MEASURED:
         about: Found = {"name": name, "title": chosen.title, "quick": wanted.quick, "notes": [], "rows": []}
-        about |= {"commit": work.commit, "measured": _MEASURED[name](wanted, work, runner.tell)}
+        before = load_found(results / f"{wanted.file(name)}.json")
+        measured = _MEASURED[name](wanted, work, runner.tell, before)
+        about |= {"commit": work.commit, "measured": measured}
         write_results(about, results / wanted.file(name), runner.tell)
         return True
     cells = wanted.cells(chosen)
@@ -73,16 +75,23 @@ def reproduce(name: str, wanted: Wanted, work: Work, runner: Runner, results: Pa
     return all(job.state == "done" for job in jobs)
 
 
-def _speed(wanted: Wanted, work: Work, tell: Tell) -> Found:
+def _speed(wanted: Wanted, work: Work, tell: Tell, before: Found | None) -> Found:
+    """Times on this machine, beside those that were taken on others."""
     settings = QUICK if wanted.quick else Settings()
-    return measure_speed(settings, chosen_device(work.device).type, work.data, tell)
+    own = measure_speed(settings, chosen_device(work.device).type, work.data, tell)
+    earlier = before["measured"]["machines"] if before else []
+    others = [other for other in earlier if other["device"] != own["device"]]
+    return {"machines": sorted([*others, own], key=lambda one: str(one["device"]))}
 
 
-def _parameters(wanted: Wanted, work: Work, tell: Tell) -> Found:
+def _parameters(wanted: Wanted, work: Work, tell: Tell, before: Found | None) -> Found:
     return count_parameters(work.recipes, work.folder / "prepared")
 
 
-_MEASURED: dict[str, Callable[[Wanted, Work, Tell], Found]] = {"speed": _speed, "parameters": _parameters}
+_MEASURED: dict[str, Callable[[Wanted, Work, Tell, Found | None], Found]] = {
+    "speed": _speed,
+    "parameters": _parameters,
+}
 
 
 def write_results(found: Found, path: Path, tell: Tell) -> None:

@@ -147,7 +147,7 @@ def _has(row: Found, seed: int) -> bool:
 
 
 def load_found(path: Path) -> Found | None:
-    """What an earlier run wrote, with the remarks in ``NAME.remarks.md`` if there are any; None if nothing."""
+    """What an earlier run wrote, with what ``NAME.remarks.md`` says about it; None if there is nothing."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
