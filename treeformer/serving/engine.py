@@ -26,7 +26,7 @@ from treeformer.trees import (
     sentences,
 )
 
-_BATCH_WORDS = 500  # few texts of mixed lengths would be padding more than words in larger batches
+_BATCH_WORDS = 350  # few texts of mixed lengths would be padding more than words in larger batches
 CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
 
