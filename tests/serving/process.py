@@ -39,7 +39,7 @@ class ServiceProcess:
         self.errors = ""
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()
-        self.client = httpx.Client(base_url=self.address, timeout=60)
+        self.client = httpx.Client(base_url=self.address, timeout=150)
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None

@@ -14,6 +14,7 @@ from tests.serving.test_together import asked
 from treeformer.inference import Translator
 from treeformer.serving.server import MOST_PROCESSES, cores
 
+PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
 LONG = "this is a long and winding film that never ends , " * 30
 
 
@@ -24,7 +25,7 @@ def model_processes(service: ServiceProcess) -> list[psutil.Process]:
 
 
 def test_a_process_that_is_killed_is_replaced_and_its_requests_are_told_to_come_again() -> None:
-    with serving("--processes", "1", "--batch", "1") as service, ThreadPoolExecutor(8) as pool:
+    with serving(*PATIENT, "--processes", "1", "--batch", "1") as service, ThreadPoolExecutor(8) as pool:
         (first,) = model_processes(service)
         waiting = [pool.submit(asked, service, LONG) for _ in range(8)]
         while service.metric("treeformer_batch_inputs_count") < 1:
@@ -44,7 +45,7 @@ def test_a_process_that_is_killed_is_replaced_and_its_requests_are_told_to_come_
 
 
 def test_a_process_that_is_killed_at_rest_is_replaced_before_anybody_asks() -> None:
-    with serving("--processes", "2") as service:
+    with serving(*PATIENT, "--processes", "2") as service:
         for process in model_processes(service):
             process.kill()
         while service.metric("treeformer_processes_ended_total") < 2:
