@@ -9,7 +9,7 @@ HOLD ?=
 BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-java docs docs-pages lint format benchmark constraints clean
+.PHONY: help install demo test test-java test-browser docs docs-pages screenshots lint format benchmark constraints clean
 
 help: ## list the targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -44,6 +44,9 @@ docs: $(INSTALLED) ## build the documentation site into site/
 docs-pages: $(INSTALLED) ## write the pages and pictures of the documentation that scripts make
 	$(BIN)/python docs/reference.py
 	$(BIN)/python docs/pictures.py
+
+screenshots: $(INSTALLED) ## write the pictures of the page for the documentation (needs Chromium; TRANSLATION=RUN)
+	CORENLP_HOME=$${CORENLP_HOME:-$$PWD/.cache/corenlp} $(BIN)/python docs/screenshots.py $(if $(TRANSLATION),--translation $(TRANSLATION))
 
 test-browser: $(INSTALLED) ## install Chromium (Debian's, needs root) and test the page with it
 	@if ! command -v chromium > /dev/null || ! command -v chromedriver > /dev/null; then \

@@ -126,6 +126,12 @@ def offline_rate(texts: list[str], seconds: float) -> tuple[float, float]:
     return done / (time.perf_counter() - start), 1000 * (time.process_time() - cpu) / done
 
 
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process and of those it started."""
+    first = psutil.Process(pid)
+    return float(sum(sum(own.cpu_times()[:2]) for own in (first, *first.children(recursive=True))))
+
+
 def first_answers(address: str) -> list[float]:
     """Milliseconds from a question of 20 words to the whole answer, one at a time."""
 
@@ -163,10 +169,9 @@ def main() -> None:
         assert found is not None
         address = found[0]
         load(address, texts, options.clients, 3.0)
-        process = psutil.Process(service.pid)
-        cpu = -sum(process.cpu_times()[:2])
+        cpu = -cpu_seconds(service.pid)
         counts = load(address, texts, options.clients, options.seconds)
-        cpu = 1000 * (cpu + sum(process.cpu_times()[:2])) / len(counts.seconds)
+        cpu = 1000 * (cpu + cpu_seconds(service.pid)) / len(counts.seconds)
         rate = tell(f"{options.clients} clients", counts, options.seconds)
         crowd = load(address, texts, 10 * options.clients, options.seconds / 2)
         tell(f"{10 * options.clients} clients", crowd, options.seconds / 2)

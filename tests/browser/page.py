@@ -18,6 +18,17 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 TEXT = "A gorgeous, witty, seductive movie."
 
 
+def open_chromium(downloads: Path | None = None) -> webdriver.Chrome:
+    """Debian's Chromium without a window."""
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(argument)
+    if downloads is not None:
+        options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+
+
 class Page:
     """What a person can do on the page."""
 
@@ -103,15 +114,13 @@ class Page:
         self.click(self.part(label, pane))
         self.wait(lambda driver: self.all("#details .attention"), "no attention appeared")
 
-    def screenshot(self, name: str) -> None:
-        height = self.driver.execute_script("return document.documentElement.scrollHeight")
+    def screenshot(self, name: str, *, scale: float = 1, height: int = 4000) -> None:
+        """All of the page down to some height, as ``name.png``."""
+        whole = self.driver.execute_script("return document.documentElement.scrollHeight")
         width = self.driver.execute_script("return innerWidth")
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, whole), "scale": scale}
         shot = self.driver.execute_cdp_cmd(
-            "Page.captureScreenshot",
-            {
-                "captureBeyondViewport": True,
-                "clip": {"x": 0, "y": 0, "width": width, "height": min(height, 4000), "scale": 1},
-            },
+            "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
         )
         (self.screenshots / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 

@@ -41,7 +41,8 @@ def test_what_is_no_tree_is_told(page: Page) -> None:
     page.open()
     page.one("#text").clear()
     page.one("#text").send_keys("(S (NP", Keys.CONTROL, Keys.ENTER)
-    page.wait(lambda driver: "inputs[0]: line 1" in page.one("#problem").text)
+    page.wait(lambda driver: page.one("#problem").text.startswith("line 1, column 1: expected 2 more ')'"))
+    assert not page.all(".pane")  # what is no longer asked for is not shown
 
 
 def boxes(page: Page, selector: str) -> list[dict[str, float]]:

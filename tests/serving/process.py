@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import psutil
 
 TEXT = "A gorgeous, witty, seductive movie."
 
@@ -38,7 +39,7 @@ class ServiceProcess:
         self.errors = ""
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()
-        self.client = httpx.Client(base_url=self.address, timeout=60)
+        self.client = httpx.Client(base_url=self.address, timeout=150)
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
@@ -55,9 +56,9 @@ class ServiceProcess:
         return sum(float(line.rpartition(" ")[2]) for line in samples)
 
     def memory(self) -> float:
-        """The most memory it has held, in MiB."""
-        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
-            return int(next(line for line in file if line.startswith("VmHWM")).split()[1]) / 1024
+        """The most memory that its processes have held, in MiB."""
+        first = psutil.Process(self.process.pid)
+        return sum(_most_memory(own.pid) for own in (first, *first.children()))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ask it to end, and wait until it has."""
@@ -70,6 +71,11 @@ class ServiceProcess:
             self.process.kill()
         self.process.wait()
         self._reader.join()
+
+
+def _most_memory(pid: int) -> float:
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return int(next(line for line in file if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 @contextmanager

@@ -20,7 +20,7 @@ TEXTS = [
 
 
 def asked(service: ServiceProcess, text: str) -> httpx.Response:
-    with httpx.Client(base_url=service.address, timeout=60) as client:
+    with httpx.Client(base_url=service.address, timeout=150) as client:
         return client.post("/v1/classify", json={"inputs": [text]})
 
 

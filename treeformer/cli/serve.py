@@ -37,7 +37,13 @@ def command(
     waiting: Annotated[int, typer.Option(min=1, help="Requests under way; more are refused.")] = 128,
     seconds: Annotated[float, typer.Option(min=0.001, help="For a request to be answered.")] = 30.0,
     batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = 24,
-    threads: Annotated[int | None, typer.Option(min=1, help="Of the model; default: those of torch.")] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, help="With the models; default: one for each core, up to 4, one on a GPU."),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Of each process; default: all together use each core once.")
+    ] = None,
     device: option.Device = None,
 ) -> None:
     """Serve a page on which to see trees and attention, and the service behind it.
@@ -52,14 +58,12 @@ def command(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise ImportError(f"{_EXTRA} ({error})") from error
-    import torch
 
     from treeformer.serving.limits import Limits
     from treeformer.serving.metrics import Metrics
+    from treeformer.serving.process import Runs
     from treeformer.serving.server import listening, load_service, serve
 
-    if threads is not None:
-        torch.set_num_threads(threads)
     limits = Limits(
         characters=characters,
         inputs=inputs,
@@ -73,7 +77,11 @@ def command(
     )
     metrics = Metrics()
     listener = listening(host, port)
-    service = load_service(model, other_model, translation, limits, metrics, device=device)
+    runs = Runs(model, other_model, translation, limits, device, threads)
+    service = load_service(runs, processes, metrics)
     shown = f"[{host}]" if ":" in host else host
     print(f"treeformer: http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends)", flush=True)
-    serve(service, metrics, listener, token=token or None)
+    try:
+        serve(service, metrics, listener, token=token or None)
+    finally:
+        service.close()

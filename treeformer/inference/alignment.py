@@ -35,10 +35,13 @@ class Aligned:
     words: tuple[Looked, ...]
 
 
-def alignments(translator: Translator, trees: list[Tree]) -> list[Aligned]:
-    """The best translations of trees that are as the model reads them, and where it looked."""
+def alignments(translator: Translator, trees: list[Tree], *, seconds: float | None = None) -> list[Aligned]:
+    """The best translations of trees that are as the model reads them, and where it looked.
+
+    The search ends with a TimeoutError when ``seconds`` are over.
+    """
     readings = [reading_of(tree, translator.processor) for tree in trees]
-    decoded = translator.decode([reading.example for reading in readings])
+    decoded = translator.decode([reading.example for reading in readings], seconds=seconds)
     return [_aligned(translator, *pair) for pair in zip(readings, (best[0] for best in decoded), strict=True)]
 
 

@@ -156,17 +156,15 @@ class Classifier:
         lengths = [len(self.processor.vocabulary.ids(word)) for word in tree.words]
         starts = list(accumulate(lengths, initial=0))
         word_at = {start: word for word, start in enumerate(starts)}
-        logits = {
-            (word, word + 1): scored.leaves[starts[word]]
-            for word, length in enumerate(lengths)
-            if length == 1
-        }
-        for (start, end), own in zip(example.node_spans.tolist(), scored.nodes, strict=True):
-            logits[word_at[start], word_at[end]] = own
+        rows = {(word, word + 1): starts[word] for word, length in enumerate(lengths) if length == 1}
+        for node, (start, end) in enumerate(example.node_spans.tolist(), start=len(scored.leaves)):
+            rows[word_at[start], word_at[end]] = node
+        spans = sorted(rows, key=lambda span: (span[1], -span[0]))
+        logits = torch.cat([scored.leaves, scored.nodes])[[rows[span] for span in spans]]
+        best, probabilities = logits.argmax(-1).tolist(), logits.softmax(-1).tolist()
         return tuple(
-            Phrase(span, label, " ".join(tree.words[slice(*span)]), probabilities)
-            for span in sorted(logits, key=lambda span: (span[1], -span[0]))
-            for label, probabilities in [self._answer(logits[span])]
+            Phrase(span, self.classes[label], " ".join(tree.words[slice(*span)]), tuple(own))
+            for span, label, own in zip(spans, best, probabilities, strict=True)
         )
 
     def _answer(self, logits: Tensor) -> tuple[str, tuple[float, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,8 +94,13 @@ class Translator:
         *,
         beams: int | None = None,
         length_penalty: float | None = None,
+        seconds: float | None = None,
     ) -> list[list[Hypothesis]]:
-        """For each example its ``count`` best hypotheses, best first, whatever is decoded beside it."""
+        """For each example its ``count`` best hypotheses, best first, whatever is decoded beside it.
+
+        The search ends with a TimeoutError when ``seconds`` are over.
+        """
+        end = math.inf if seconds is None else time.monotonic() + seconds
         usual: Any = self.model.generation_config
         beams = usual.num_beams if beams is None else beams
         penalty = usual.length_penalty if length_penalty is None else length_penalty
@@ -109,7 +116,10 @@ class Translator:
                 length_penalty=penalty,
                 num_return_sequences=count,
                 max_new_tokens=longest_target(leaves[numbers[0]]),
+                max_time=None if seconds is None else max(0.0, end - time.monotonic()),
             )
+            if time.monotonic() > end:
+                raise TimeoutError(f"seconds: no translation within {seconds:g}")
             for number, own in zip(numbers, self._hypotheses(inputs, sequences, penalty), strict=True):
                 found[number] = own
         return [found[number] for number in range(len(examples))]

@@ -32,7 +32,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     422: {"model": Problem, "description": "The body is not what was expected, or exceeds a limit."},
     503: {
         "model": Problem,
-        "description": "Too many requests are waiting, or this one took too long: try again.",
+        "description": "Too many requests wait, this one took too long, or its process ended: try again.",
         "headers": {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}},
     },
 }
@@ -43,13 +43,13 @@ a sentence, and `limit`, the name of the limit that was met, if it was one."""
 def application(
     service: Service, metrics: Metrics, *, token: str | None = None, hosts: frozenset[str] | None = None
 ) -> Guard:
-    """The guarded application around a service, which it starts and closes."""
+    """The guarded application around a service, which it starts and finishes."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
-        service.close()
+        service.finish()
 
     app = FastAPI(
         title="treeformer",
@@ -72,26 +72,26 @@ def _add_questions(app: FastAPI, service: Service) -> None:
     @app.post("/v1/parse", response_model=answers.ParseAnswer, responses=_PROBLEMS, tags=["questions"])
     async def parse(question: questions.ParseQuestion) -> Response:
         """Text to trees."""
-        return _json(await service.parse(question))
+        return _answer(await service.parse(question))
 
     @app.post("/v1/classify", response_model=answers.ClassifyAnswer, responses=_PROBLEMS, tags=["questions"])
     async def classify(question: questions.ClassifyQuestion) -> Response:
         """Text or trees to labels, phrase by phrase."""
-        return _json(await service.classify(question))
+        return _answer(await service.classify(question))
 
     @app.post(
         "/v1/translate", response_model=answers.TranslateAnswer, responses=_PROBLEMS, tags=["questions"]
     )
     async def translate(question: questions.TranslateQuestion) -> Response:
         """Text or trees to text in another language; needs a translation model."""
-        return _json(await service.translate(question))
+        return _answer(await service.translate(question))
 
     @app.post(
         "/v1/attention", response_model=answers.AttentionAnswer, responses=_PROBLEMS, tags=["questions"]
     )
     async def attention(question: questions.AttentionQuestion) -> Response:
         """What a word or phrase attends to, and what flows into it by accumulation."""
-        return _json(await service.attention(question))
+        return _answer(await service.attention(question))
 
 
 def _add_facts(app: FastAPI, service: Service, metrics: Metrics) -> None:
@@ -171,9 +171,13 @@ def _limit(properties: dict[str, Any], limits: Limits) -> None:
         properties["input"].update(text)
 
 
-def _json(content: dict[str, Any]) -> Response:
+def _answer(content: bytes) -> Response:
     """What is known to be right needs no second look."""
-    return Response(to_json(content), media_type="application/json")
+    return Response(content, media_type="application/json")
+
+
+def _json(content: dict[str, Any]) -> Response:
+    return _answer(to_json(content))
 
 
 def _problem(status: int, message: str) -> Response:

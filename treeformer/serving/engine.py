@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 from treeformer.data.processor import TreeProcessor, parser_name
-from treeformer.data.tokens import one_line
 from treeformer.inference.alignment import Aligned, alignments
 from treeformer.inference.attention import Attended, attention_of
 from treeformer.inference.classifier import Classification, Classifier
 from treeformer.inference.translator import Translation, Translator
-from treeformer.parsing import Parser, load_parser
-from treeformer.parsing.corpus import Reading
+from treeformer.parsing import load_parser
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
+from treeformer.serving.parsers import over_limits
 from treeformer.serving.questions import Part, Shape
 from treeformer.trees import (
     Tree,
-    TreeFormatError,
     balanced,
     join,
     left_branching,
     random_tree,
-    read_trees,
     right_branching,
     sentences,
 )
 
-_BATCH_WORDS = 500  # few texts of mixed lengths would be padding more than words in larger batches
+_BATCH_WORDS = 350  # few texts of mixed lengths would be padding more than words in larger batches
 CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
 
@@ -136,77 +131,22 @@ class TranslatorEngine:
         self.title = title
         self.reader = Reader(translator.processor, limits)
 
-    def translate(self, items: Sequence[Item]) -> list[Translation | RefusedError]:
-        """The best translation of each item."""
+    def translate(self, items: Sequence[Item], seconds: float) -> list[Translation | RefusedError]:
+        """The best translation of each item; TimeoutError when the time is over."""
         trees = self.reader.trees(items, costly=True)
         there = [tree for tree in trees if isinstance(tree, Tree)]
         examples = [self.translator.processor.encode(sentences(tree)) for tree in there]
-        found = iter(self.translator.decode(examples))
+        found = iter(self.translator.decode(examples, seconds=seconds))
         return [
             self.translator.translation(next(found)[0]) if isinstance(tree, Tree) else tree for tree in trees
         ]
 
-    def align(self, items: Sequence[Item]) -> list[Aligned | RefusedError]:
+    def align(self, items: Sequence[Item], seconds: float) -> list[Aligned | RefusedError]:
         """The same, and where the model looked."""
         trees = self.reader.trees(items, costly=True)
-        found = iter(alignments(self.translator, [tree for tree in trees if isinstance(tree, Tree)]))
+        there = [tree for tree in trees if isinstance(tree, Tree)]
+        found = iter(alignments(self.translator, there, seconds=seconds))
         return [next(found) if isinstance(tree, Tree) else tree for tree in trees]
-
-
-class ParserEngine:
-    """A parser and what it does with texts; loaded when it is first asked, if it was not given."""
-
-    def __init__(self, name: str, parser: Parser | None = None) -> None:
-        self._name = name
-        self._parser = parser
-
-    def parse(self, texts: Sequence[str]) -> list[list[Tree]]:
-        """The trees of the sentences of each text."""
-        if self._parser is None:
-            self._parser = load_parser(self._name)
-        reading = Reading(lambda: load_parser(self._name))
-        lines = [one_line(text) for text in texts]
-        return [list(line.trees) for line in reading.parse(self._parser, lines)]
-
-    def close(self) -> None:
-        if self._parser is not None:
-            self._parser.close()
-
-
-def tree_of(text: str, place: str) -> Tree:
-    """The tree in a text of brackets, several under one ``DOC``; refused where the text is none."""
-    try:
-        found = list(read_trees(StringIO(text), unary="keep"))
-    except TreeFormatError as error:
-        raise bad(f"{place}: line {error.line}, column {error.column}: {error.problem}") from error
-    if not found:
-        raise bad(f"{place}: expected a tree in brackets, got none")
-    return found[0] if len(found) == 1 else join(found)
-
-
-def over_limits(place: str, tree: Tree, words: int, most_sentences: int) -> RefusedError | None:
-    """Why a tree is too large, None if it is not."""
-    found = [
-        ("words", len(tree.words), words),
-        ("sentences", len(sentences(tree)), most_sentences),
-        ("nodes", len(tree), 4 * words),
-    ]
-    for name, size, most in found:
-        if size > most:
-            limit = "sentences" if name == "sentences" else "words"
-            return bad(f"{place}: expected at most {most} {name}, got {size}", limit)
-    return None
-
-
-def corenlp_is_here(language: str) -> bool:
-    """Whether Java and CoreNLP for a language are installed."""
-    from treeformer.parsing import installation
-
-    try:
-        installation.find(language, None)
-    except (ValueError, OSError):
-        return False
-    return shutil.which("java") is not None
 
 
 def load_classifier(folder: Path | None, limits: Limits, device: str | None) -> ClassifierEngine:
@@ -215,6 +155,13 @@ def load_classifier(folder: Path | None, limits: Limits, device: str | None) -> 
     classifier = Classifier.from_pretrained(folder, device=device)
     load_parser_of(classifier.processor)
     return ClassifierEngine(classifier, title, limits)
+
+
+def load_translator(folder: Path, limits: Limits, device: str | None) -> TranslatorEngine:
+    """The translator of a run."""
+    translator = Translator.from_pretrained(folder, device=device)
+    load_parser_of(translator.processor)
+    return TranslatorEngine(translator, folder.name, limits)
 
 
 def load_parser_of(processor: TreeProcessor) -> None:

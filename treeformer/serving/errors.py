@@ -24,6 +24,9 @@ class RefusedError(Exception):
         self.message = message
         self.limit = limit
 
+    def __reduce__(self) -> tuple[type, tuple[int, str, str | None]]:
+        return RefusedError, (self.status, self.message, self.limit)
+
     def as_json(self) -> dict[str, Any]:
         return {"error": self.message, "limit": self.limit}
 
@@ -47,7 +50,7 @@ def bad(message: str, limit: str | None = None) -> RefusedError:
     return RefusedError(422, message, limit)
 
 
-def busy(message: str, limit: str) -> RefusedError:
+def busy(message: str, limit: str | None = None) -> RefusedError:
     """A request that may be answered later."""
     return RefusedError(503, message, limit)
 

@@ -27,6 +27,11 @@ class Metrics:
         self.batches = Histogram(
             "treeformer_batch_inputs", "Inputs that were read together.", buckets=_SIZES, registry=registry
         )
+        self.ended = Counter(
+            "treeformer_processes_ended",
+            "Processes of the models that ended by themselves.",
+            registry=registry,
+        )
         self.waiting = Gauge("treeformer_requests_waiting", "Requests under way.", registry=registry)
 
     def answered(self, path: str, status: int, seconds: float) -> None:

@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
-from pathlib import Path
+from contextlib import ExitStack
+from dataclasses import replace
 
 import uvicorn
 
-from treeformer.inference.translator import Translator
 from treeformer.serving.application import application
-from treeformer.serving.engine import (
-    ParserEngine,
-    TranslatorEngine,
-    corenlp_is_here,
-    load_classifier,
-    load_parser_of,
-)
-from treeformer.serving.limits import Limits
 from treeformer.serving.metrics import Metrics
+from treeformer.serving.parsers import ParserEngine, corenlp_is_here
+from treeformer.serving.process import ModelProcess, Runs
 from treeformer.serving.service import Service
 
+MOST_PROCESSES = 4  #: by default; one process of the service keeps about as many busy
 _LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
-def load_service(
-    model: Path | None,
-    other_model: Path | None,
-    translation: Path | None,
-    limits: Limits,
-    metrics: Metrics,
-    *,
-    device: str | None = None,
-) -> Service:
-    """The service of these runs; CoreNLP is among its parsers where it is installed."""
-    models = {"main": load_classifier(model, limits, device)}
-    if other_model is not None:
-        models["other"] = load_classifier(other_model, limits, device)
-    translator = None
-    if translation is not None:
-        loaded = Translator.from_pretrained(translation, device=device)
-        load_parser_of(loaded.processor)
-        translator = TranslatorEngine(loaded, translation.name, limits)
-    language = models["main"].classifier.processor.settings.language
-    parsers = {"corenlp": ParserEngine(f"corenlp:{language}")} if corenlp_is_here(language) else {}
-    return Service(models, translator, parsers, limits, metrics)
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def load_service(runs: Runs, processes: int | None, metrics: Metrics) -> Service:
+    """The service of these runs; CoreNLP is among its parsers where it is installed.
+
+    Args:
+        runs: what each process loads; where no threads are given, all processes together have one a core.
+        processes: that load it; default: one a core, `MOST_PROCESSES` at most, on a GPU one.
+        metrics: that count.
+    """
+    count = processes or min(cores(), MOST_PROCESSES)
+    if runs.threads is None:
+        runs = replace(runs, threads=max(1, cores() // count))
+    with ExitStack() as started:
+        found = []
+        for number in range(count):
+            process = ModelProcess(runs, metrics.ended.inc, spare=processes is None and number > 0)
+            started.callback(process.close)
+            found.append(process)
+        about = [process.about() for process in found]
+        first = about[0]
+        assert first is not None
+        needed = [process for process, own in zip(found, about, strict=True) if own is not None]
+        language = first["language"]
+        parsers = {"corenlp": ParserEngine(f"corenlp:{language}")} if corenlp_is_here(language) else {}
+        service = Service(needed, first, parsers, runs.limits, metrics)
+        started.pop_all()
+    return service
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -1,32 +1,25 @@
-"""``Service``: the models, the threads that own them, and the questions they answer."""
+"""``Service``: the questions, and who answers them: processes with models, and threads with other parsers."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from treeformer.inference.pictures import marks_of
-from treeformer.serving.engine import (
-    ClassifierEngine,
-    Item,
-    Look,
-    ParserEngine,
-    TranslatorEngine,
-    over_limits,
-    tree_of,
-)
-from treeformer.serving.errors import bad, busy
+from pydantic_core import to_json
+
+from treeformer.serving.errors import RefusedError, bad, busy
 from treeformer.serving.limits import Limits
 from treeformer.serving.metrics import Metrics
+from treeformer.serving.parsers import ParserEngine, parsed_answer, too_large
+from treeformer.serving.process import Asked, ModelProcess
 from treeformer.serving.questions import (
     AttentionQuestion,
     ClassifyQuestion,
     ParseQuestion,
     TranslateQuestion,
 )
-from treeformer.serving.worker import Work, Worker
+from treeformer.serving.worker import Hands, Worker
 from treeformer.trees import Tree, join
 from treeformer.trees.tree import lone_surrogate
 
@@ -34,11 +27,11 @@ EMBEDDED = "embedded"
 
 
 class Service:
-    """Answers questions; each model is used by one thread alone.
+    """Answers questions with JSON.
 
     Args:
-        models: classifiers by name; ``main`` is one of them.
-        translation: a translator, if there is one.
+        processes: with the models, all the same.
+        about: what they have loaded.
         parsers: for texts, beside the one of each model, by name.
         limits: of the service.
         metrics: that count.
@@ -46,113 +39,81 @@ class Service:
 
     def __init__(
         self,
-        models: dict[str, ClassifierEngine],
-        translation: TranslatorEngine | None,
+        processes: Sequence[ModelProcess],
+        about: dict[str, Any],
         parsers: dict[str, ParserEngine],
         limits: Limits,
         metrics: Metrics,
     ) -> None:
-        self.models = models
-        self.translation = translation
         self.limits = limits
-        main = models["main"].classifier.processor
-        self.parsers = {EMBEDDED: ParserEngine(main.settings.parser, main.parser)} | parsers
-        self._worker = self._new_worker("model", metrics)
-        self._parser_workers = {name: self._new_worker(name, metrics) for name in parsers}
+        self._about = about
+        self._processes = processes
+        self._parsers = parsers
+        self._tell = metrics.batches.observe
+        self._worker = self._new_worker("models", processes)
+        self._parser_workers = {
+            name: self._new_worker(name, [ParserHands(own)]) for name, own in parsers.items()
+        }
 
     def start(self) -> None:
         for worker in (self._worker, *self._parser_workers.values()):
             worker.start()
 
-    def close(self) -> None:
-        """Finish what was accepted."""
+    def finish(self) -> None:
+        """Finish what was accepted; no more is."""
         for worker in (self._worker, *self._parser_workers.values()):
             worker.close()
-        for name in self._parser_workers:
-            self.parsers[name].close()
+
+    def close(self) -> None:
+        """End the processes and the parsers."""
+        for process in self._processes:
+            process.close()
+        for parser in self._parsers.values():
+            parser.close()
 
     def about(self) -> dict[str, Any]:
         """What a page needs to know about the service."""
         return {
-            "models": [self._about(name, engine) for name, engine in self.models.items()],
-            "parsers": list(self.parsers),
-            "translation": None if self.translation is None else self.translation.title,
+            "models": self._about["models"],
+            "parsers": [EMBEDDED, *self._parsers],
+            "translation": self._about["translation"],
             "limits": asdict(self.limits),
         }
 
-    def _about(self, name: str, engine: ClassifierEngine) -> dict[str, Any]:
-        classes, config = engine.classifier.classes, engine.classifier.model.config
-        marks = zip(classes, marks_of(classes), strict=True)
-        accumulates = getattr(config, "accumulate", False)
-        return {
-            "name": name,
-            "title": engine.title,
-            "system": engine.classifier.system.name,
-            "classes": [{"name": own, "mark": mark, "colour": colour} for own, (mark, colour) in marks],
-            "labels": list(engine.classifier.processor.settings.labels),
-            "attention": engine.classifier.system.name in ("tree-transformer", "transformer"),
-            "hierarchical_embeddings": accumulates and getattr(config, "hierarchical_embeddings", False),
-        }
-
-    async def parse(self, question: ParseQuestion) -> dict[str, Any]:
+    async def parse(self, question: ParseQuestion) -> bytes:
         self._check(question.inputs)
+        if question.parser == EMBEDDED:
+            return await self._ask(("parse",), Asked(question), len(question.inputs))
         found = await self._parsed(question.inputs, question.parser)
-        pairs = zip(question.inputs, found, strict=True)
-        answers = [{"text": text, "trees": [str(tree) for tree in trees]} for text, trees in pairs]
-        return {"parser": question.parser, "answers": answers}
+        answer = parsed_answer(question, found, self.limits)
+        if isinstance(answer, RefusedError):
+            raise answer
+        return to_json(answer)
 
-    async def classify(self, question: ClassifyQuestion) -> dict[str, Any]:
+    async def classify(self, question: ClassifyQuestion) -> bytes:
         self._check(question.inputs)
-        engine = self._model(question.model)
-        inputs = await self._inputs(question.inputs, question.trees, question.parser)
-        items = [
-            Item(f"inputs[{number}]", own, question.exact, question.shape, question.seed)
-            for number, own in enumerate(inputs)
-        ]
-        found = await self._ask(self._worker, engine.classify, items)
-        pairs = zip(question.inputs, found, strict=True)
-        return {"model": question.model, "answers": [{**own.as_json(), "text": text} for text, own in pairs]}
+        self._check_model(question.model)
+        parsed = None
+        if question.parser != EMBEDDED and not question.trees:
+            parsed = [_joined(own, at) for at, own in enumerate(await self._parsed_by(question))]
+        work = ("classify", question.model)
+        return await self._ask(work, Asked(question, parsed), len(question.inputs))
 
-    async def translate(self, question: TranslateQuestion) -> dict[str, Any]:
-        if self.translation is None:
+    async def translate(self, question: TranslateQuestion) -> bytes:
+        if self._about["translation"] is None:
             raise bad("no translation model is loaded: treeformer serve --translation RUN")
         self._check(question.inputs)
-        inputs = await self._inputs(question.inputs, question.trees, EMBEDDED)
-        items = [Item(f"inputs[{number}]", own) for number, own in enumerate(inputs)]
-        if not question.attention:
-            plain = await self._ask(self._worker, self.translation.translate, items)
-            return {"answers": [own._asdict() for own in plain]}
-        found = await self._ask(self._worker, self.translation.align, items)
-        return {
-            "answers": [
-                {
-                    **own.translation._asdict(),
-                    "tree": str(own.tree),
-                    "words": [asdict(word) for word in own.words],
-                }
-                for own in found
-            ]
-        }
+        return await self._ask(("translate", question.attention), Asked(question), len(question.inputs))
 
-    async def attention(self, question: AttentionQuestion) -> dict[str, Any]:
+    async def attention(self, question: AttentionQuestion) -> bytes:
         self._check([question.input], "input")
-        engine = self._model(question.model)
-        given: str | Tree = question.input
-        if question.trees:
-            given = tree_of(question.input, "input")
-        look = Look(Item("input", given, question.exact), question.part, question.hierarchical_embeddings)
-        ((tree, part, found),) = await self._ask(self._worker, engine.attention, [look])
-        return {
-            "model": question.model,
-            "tree": str(tree),
-            "part": part.model_dump(),
-            **asdict(found),
-        }
+        self._check_model(question.model)
+        return await self._ask(("attention", question.model), Asked(question), 1)
 
-    def _model(self, name: str) -> ClassifierEngine:
-        if name not in self.models:
-            raise bad(f"model: expected one of {', '.join(self.models)}")
-        return self.models[name]
+    def _check_model(self, name: str) -> None:
+        names = [own["name"] for own in self._about["models"]]
+        if name not in names:
+            raise bad(f"model: expected one of {', '.join(names)}")
 
     def _check(self, inputs: Sequence[str], place: str | None = None) -> None:
         """Refuse more than the limits allow, and what is no text."""
@@ -168,40 +129,50 @@ class Service:
             if not text.strip():
                 raise bad(f"{where}: expected words, got none")
 
-    async def _inputs(self, inputs: Sequence[str], trees: bool, parser: str) -> Sequence[str | Tree]:
-        """The texts or trees; what another parser than that of the model shall parse is parsed."""
-        if trees:
-            return [tree_of(text, f"inputs[{number}]") for number, text in enumerate(inputs)]
-        if parser == EMBEDDED:
-            return inputs
-        found = []
-        for number, own in enumerate(await self._parsed(inputs, parser)):
-            if not own:
-                raise bad(f"inputs[{number}]: expected words, got none")
-            found.append(own[0] if len(own) == 1 else join(own))
+    async def _parsed_by(self, question: ClassifyQuestion) -> Sequence[list[Tree]]:
+        """The trees of another parser than that of the model, none too large."""
+        found = await self._parsed(question.inputs, question.parser)
+        if refused := too_large(found, self.limits):
+            raise refused
         return found
 
     async def _parsed(self, texts: Sequence[str], parser: str) -> Sequence[list[Tree]]:
-        if parser not in self.parsers:
-            raise bad(f"parser: expected one of {', '.join(self.parsers)}")
-        worker = self._parser_workers.get(parser, self._worker)
-        found = await self._ask(worker, self.parsers[parser].parse, texts)
-        for number, trees in enumerate(found):
-            if not trees:
-                continue
-            place, limits = f"inputs[{number}]", self.limits
-            if refused := over_limits(place, join(trees), limits.words, limits.sentences):
-                raise refused
-        return found
+        if parser not in self._parsers:
+            raise bad(f"parser: expected one of {', '.join([EMBEDDED, *self._parsers])}")
+        return await self._answered(self._parser_workers[parser], ("parse",), texts, len(texts))
 
-    async def _ask(self, worker: Worker, work: Work, items: Sequence[Any]) -> Sequence[Any]:
+    async def _ask(self, work: tuple[Any, ...], asked: Asked, size: int) -> bytes:
+        return await self._answered(self._worker, work, asked, size)
+
+    async def _answered(self, worker: Worker, work: tuple[Any, ...], asked: Any, size: int) -> Any:
+        seconds = self.limits.seconds
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await worker.ask(work, items)
+            return await worker.ask(work, asked, size=size, seconds=seconds)
         except TimeoutError:
-            raise busy(
-                f"no answer within {self.limits.seconds:g} seconds, try again later", "seconds"
-            ) from None
+            raise busy(f"no answer within {seconds:g} seconds, try again later", "seconds") from None
 
-    def _new_worker(self, name: str, metrics: Metrics) -> Worker:
-        return Worker(name, batch=self.limits.batch, window=self.limits.window, tell=metrics.batches.observe)
+    def _new_worker(self, name: str, hands: Sequence[Hands]) -> Worker:
+        return Worker(name, hands, batch=self.limits.batch, window=self.limits.window, tell=self._tell)
+
+
+class ParserHands:
+    """A parser that a thread of the service owns."""
+
+    def __init__(self, parser: ParserEngine) -> None:
+        self._parser = parser
+
+    def ready(self) -> None:
+        """It is loaded when it is first asked."""
+
+    def __call__(
+        self, work: Any, asked: Sequence[Sequence[str]], seconds: float
+    ) -> Sequence[list[list[Tree]]]:
+        """For each question the trees of its texts."""
+        found = iter(self._parser.parse([text for texts in asked for text in texts]))
+        return [[next(found) for _ in texts] for texts in asked]
+
+
+def _joined(trees: Sequence[Tree], number: int) -> Tree:
+    if not trees:
+        raise bad(f"inputs[{number}]: expected words, got none")
+    return trees[0] if len(trees) == 1 else join(trees)

@@ -1,135 +1,172 @@
-"""A thread that owns a model: requests that arrive together are answered together."""
+"""Threads that have questions answered: those that arrive together are answered together."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-Work = Callable[[Sequence[Any]], Sequence[Any]]  #: one answer for each item, which may be an exception
+_log = logging.getLogger("treeformer.serving")
+_LOOK_SECONDS = 1.0  # how soon it is noticed that hands which rest are no longer there
+
+
+class Hands(Protocol):
+    """What does the work of one thread."""
+
+    def ready(self) -> None:
+        """Return when there can be work; an exception says that there cannot."""
+
+    def __call__(self, work: Any, asked: Sequence[Any], seconds: float) -> Sequence[Any]:
+        """An answer for each question, which may be an exception; nobody waits after so many seconds."""
 
 
 @dataclass(eq=False)
 class Job:
-    """Items of one request, and where its answers go."""
+    """One question, and where its answer goes."""
 
-    work: Work
-    items: Sequence[Any]
+    work: Hashable
+    asked: Any
+    size: int
+    end: float
     loop: asyncio.AbstractEventLoop
-    answered: asyncio.Future[Sequence[Any]]
+    answered: asyncio.Future[Any]
     given_up: bool = field(default=False)
 
 
 class Worker:
-    """Jobs of the same work are done in batches, one batch after another, in the order of their arrival.
+    """Jobs of the same work are done in batches, in the order of their arrival, by whoever is free.
 
     Args:
-        name: of the thread.
-        batch: items that are done together; a job with more is done alone.
+        name: of the threads.
+        hands: one thread for each.
+        batch: inputs that are read together; a job with more is done alone.
         window: seconds that the first job waits for others.
-        tell: is called with the number of items of each batch.
+        tell: is called with the number of inputs of each batch.
     """
 
     def __init__(
-        self, name: str, *, batch: int, window: float, tell: Callable[[int], None] = lambda size: None
+        self,
+        name: str,
+        hands: Sequence[Hands],
+        *,
+        batch: int,
+        window: float,
+        tell: Callable[[int], None] = lambda size: None,
     ) -> None:
         self._batch = batch
         self._window = window
         self._tell = tell
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
+        self._free = 0
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, args=(own,), name=name, daemon=True) for own in hands
+        ]
 
     def start(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
         """Finish what was accepted, and end."""
         with self._changed:
             self._closing = True
-            self._changed.notify()
-        if self._thread.is_alive():
-            self._thread.join()
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
 
-    async def ask(self, work: Work, items: Sequence[Any]) -> Sequence[Any]:
-        """The answers of ``work`` for these items; what it raises for one of them is raised here.
+    async def ask(self, work: Hashable, asked: Any, *, size: int, seconds: float) -> Any:
+        """The answer to a question; an exception that is its answer is raised here.
 
-        A job that nobody waits for any more is not begun.
+        A job that nobody waits for any more is not begun; after so many seconds this is a TimeoutError.
         """
         loop = asyncio.get_running_loop()
-        job = Job(work, items, loop, loop.create_future())
+        job = Job(work, asked, size, time.monotonic() + seconds, loop, loop.create_future())
         with self._changed:
             if self._closing:
                 raise RuntimeError("this worker has been closed")
             self._jobs.append(job)
             self._changed.notify()
         try:
-            return await job.answered
-        except asyncio.CancelledError:
+            async with asyncio.timeout(seconds):
+                return await job.answered
+        finally:
             job.given_up = True
-            raise
 
-    def _run(self) -> None:
-        while jobs := self._next():
-            self._do(jobs)
+    def _run(self, hands: Hands) -> None:
+        while not (self._closing and not self._jobs):
+            try:
+                hands.ready()
+            except Exception as error:
+                _log.error("not ready: %s", error)
+                if self._closing:
+                    return
+                time.sleep(_LOOK_SECONDS)
+                continue
+            if jobs := self._next():
+                self._do(hands, jobs)
 
     def _next(self) -> list[Job]:
-        """The jobs of the next batch; none when the worker is to end."""
+        """The jobs of the next batch; none when the worker is to end, or nothing came for a while."""
         with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._closing)
+            self._free += 1
+            self._changed.wait_for(lambda: self._jobs or self._closing, _LOOK_SECONDS)
             end = time.monotonic() + self._window
-            while not self._closing and self._waiting_items() < self._batch:
+            while self._jobs and not self._closing and self._waiting() < self._batch:
                 if not self._changed.wait(max(0.0, end - time.monotonic())):
                     break
-            return self._taken()
+            taken = self._taken(min(self._batch, -(-self._waiting() // self._free)))
+            self._free -= 1
+            if self._jobs:
+                self._changed.notify()
+            return taken
 
-    def _waiting_items(self) -> int:
-        return sum(len(job.items) for job in self._jobs)
+    def _waiting(self) -> int:
+        """Inputs of the jobs that wait."""
+        return sum(job.size for job in self._jobs)
 
-    def _taken(self) -> list[Job]:
-        """The first job, and those of the same work that fit into its batch."""
+    def _taken(self, most: int) -> list[Job]:
+        """The first job, and those of the same work with which it is no larger than a batch may be."""
         taken: list[Job] = []
         left: deque[Job] = deque()
         size = 0
         for job in self._jobs:
-            same = not taken or job.work == taken[0].work
-            if same and (not taken or size + len(job.items) <= self._batch):
+            if job.given_up:
+                continue
+            if not taken or (job.work == taken[0].work and size + job.size <= most):
                 taken.append(job)
-                size += len(job.items)
+                size += job.size
             else:
                 left.append(job)
         self._jobs = left
         return taken
 
-    def _do(self, jobs: list[Job]) -> None:
-        jobs = [job for job in jobs if not job.given_up]
-        if not jobs:
-            return
-        items = [item for job in jobs for item in job.items]
-        self._tell(len(items))
+    def _do(self, hands: Hands, jobs: list[Job]) -> None:
+        self._tell(sum(job.size for job in jobs))
+        seconds = max(job.end for job in jobs) - time.monotonic()
         try:
-            answers = list(jobs[0].work(items))
+            answers = hands(jobs[0].work, [job.asked for job in jobs], seconds)
         except Exception as error:
-            if len(jobs) > 1:  # one of them is to blame, the others shall not suffer
-                for job in jobs:
-                    self._do([job])
+            if len(jobs) > 1:
+                for job in jobs:  # one of them is to blame, the others shall not suffer
+                    self._do(hands, [job])
                 return
-            answers = [error] * len(items)
-        for job in jobs:
-            own, answers = answers[: len(job.items)], answers[len(job.items) :]
-            job.loop.call_soon_threadsafe(_deliver, job.answered, own)
+            answers = [error] * len(jobs)
+        jobs[0].loop.call_soon_threadsafe(_deliver, jobs, answers)
 
 
-def _deliver(answered: asyncio.Future[Sequence[Any]], answers: Sequence[Any]) -> None:
-    if answered.done():
-        return
-    wrong = next((answer for answer in answers if isinstance(answer, Exception)), None)
-    if wrong is None:
-        answered.set_result(answers)
-    else:
-        answered.set_exception(wrong)
+def _deliver(jobs: Sequence[Job], answers: Sequence[Any]) -> None:
+    for job, answer in zip(jobs, answers, strict=True):
+        if job.answered.done():
+            continue
+        if isinstance(answer, Exception):
+            job.answered.set_exception(answer)
+        else:
+            job.answered.set_result(answer)

@@ -6,6 +6,9 @@
 
 const TOKEN = /[()]|[^ \t\r\n()]+/g;
 
+/** Whether a text is meant as a tree, and does not only begin with a bracket: "(Not bad.) I liked it." */
+export const isTree = (text) => /^\(\s*[^\s()]*\s*\(/.test(text) || /^\(\s*[^\s()a-z]+\s+[^\s()]+\s*\)$/.test(text);
+
 /** The word that brackets mean by `raw`. */
 export function decoded(raw) {
   return raw.replace(/\\*-(?:LRB|RRB)-/g, (found) => {

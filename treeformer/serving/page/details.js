@@ -14,9 +14,11 @@ export class Details {
     this.box = byId("details");
     this.edit = edit;
     this.fail = fail;
+    this.asked = 0;
   }
 
   hide() {
+    this.asked++;
     this.box.hidden = true;
     this.pane = undefined;
   }
@@ -26,6 +28,7 @@ export class Details {
     Object.assign(this, { pane, part, step: -1, attended: undefined });
     this.draw();
     if (!pane.model.attention) return;
+    const number = ++this.asked;
     try {
       const word = isWord(pane.tree, part);
       const attended = await ask("/v1/attention", {
@@ -36,11 +39,11 @@ export class Details {
         part: { kind: word ? "word" : "node", index: word ? part : part - pane.tree.leaves.length },
         hierarchical_embeddings: settings.embeddings,
       });
-      if (this.pane !== pane || this.part !== part) return;
+      if (number !== this.asked) return;
       this.attended = attended;
       this.draw();
     } catch (error) {
-      this.fail(error);
+      if (number === this.asked) this.fail(error);
     }
   }
 

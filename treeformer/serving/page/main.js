@@ -1,5 +1,6 @@
 // The page: what is asked, and what is shown beside each other.
 
+import { isTree } from "./brackets.js";
 import { Details } from "./details.js";
 import { byId, made, percent } from "./page.js";
 import { Pane } from "./pane.js";
@@ -29,12 +30,17 @@ async function begin() {
   fillComparisons();
   const known = fromAddress();
   byId("text").value = known.text ?? byId("text").value ?? "";
-  if (known.layout) byId("layout").value = known.layout;
-  if (known.task && about.translation) byId("task").value = known.task;
-  if (known.compare && [...byId("compare").options].some(({ value }) => value === known.compare)) byId("compare").value = known.compare;
+  choose("layout", known.layout ?? "auto");
+  choose("task", (about.translation && known.task) || "sentiment");
+  choose("compare", known.compare ?? "");
   edited = known.edited ?? "";
   if (!byId("text").value) byId("text").value = EXAMPLE;
-  await read();
+  await read({ instead: true });
+}
+
+/** Choose an option, if it is there. */
+function choose(id, value) {
+  if ([...byId(id).options].some((option) => option.value === value)) byId(id).value = value;
 }
 
 function fillComparisons() {
@@ -45,23 +51,29 @@ function fillComparisons() {
   byId("compare").replaceChildren(...options.map(([value, text]) => made("option", { value }, text)));
 }
 
-/** Ask about what is in the field, and show it. */
-async function read() {
+/** Ask about what is in the field, and show it; `instead` of what the address says. */
+async function read({ instead = false } = {}) {
   const text = byId("text").value.trim();
   if (!text) {
     fail(new Error("Type a sentence first."));
-    return;
+    return false;
   }
   const number = ++asked;
   busy(true);
+  byId("compare-choice").hidden = byId("task").value === "translation";
   try {
-    toAddress({ text, compare: byId("compare").value, layout: byId("layout").value === "auto" ? "" : byId("layout").value, task: byId("task").value === "sentiment" ? "" : byId("task").value, edited });
+    toAddress({ text, compare: byId("compare").value, layout: byId("layout").value === "auto" ? "" : byId("layout").value, task: byId("task").value === "sentiment" ? "" : byId("task").value, edited }, { instead });
     const shown = byId("task").value === "translation" ? await translated(text) : await classified(text);
-    if (number !== asked) return;
+    if (number !== asked) return false;
     byId("problem").textContent = "";
     shown();
+    return true;
   } catch (error) {
-    if (number === asked) fail(error);
+    if (number === asked) {
+      clear();
+      fail(error);
+    }
+    return false;
   } finally {
     if (number === asked) busy(false);
   }
@@ -73,7 +85,7 @@ function busy(is) {
 }
 
 async function translated(text) {
-  const { answers } = await ask("/v1/translate", { inputs: [text], trees: text.startsWith("("), attention: true });
+  const { answers } = await ask("/v1/translate", { inputs: [text], trees: isTree(text), attention: true });
   return () => {
     clear();
     translation.show(answers[0], text, byId("layout").value);
@@ -82,7 +94,7 @@ async function translated(text) {
 }
 
 async function classified(text) {
-  const trees = text.startsWith("(");
+  const trees = isTree(text);
   const [kind, name] = byId("compare").value.split(" ");
   const question = { inputs: [text], trees };
   const first = ask("/v1/classify", question);
@@ -130,8 +142,7 @@ function tell() {
 /** Show a tree that was changed by hand beside the original. */
 async function edit(pane, brackets) {
   edited = brackets;
-  await read();
-  byId("status").textContent += ". The changed tree stands beside the original; Read shows the original alone.";
+  if (await read()) byId("status").textContent += ". The changed tree stands beside the original; Read shows the original alone.";
 }
 
 function fail(error) {
@@ -140,7 +151,7 @@ function fail(error) {
     byId("token").focus();
   }
   byId("status").textContent = "";
-  byId("problem").textContent = error.message;
+  byId("problem").textContent = error.message.replace(/^inputs?(\[0\])?: /, ""); // there is one input on this page
 }
 
 byId("question").addEventListener("submit", (event) => {

@@ -1,6 +1,6 @@
 // One answer with its tree: what was read, by whom, and what came out.
 
-import { readTree, spanOf, textOf, isWord, partCount } from "./brackets.js";
+import { isTree, readTree, spanOf, textOf, isWord, partCount } from "./brackets.js";
 import { bars, byId, made, percent } from "./page.js";
 import { copyBrackets, savePng, saveSvg } from "./sharing.js";
 import { TreeView } from "./view.js";
@@ -16,7 +16,7 @@ export class Pane {
     this.phrases.set([0, this.tree.leaves.length].join(), answer);
     this.box = made("section", { class: "pane", "aria-label": title }, this.#head());
     container.append(this.box);
-    this.view = new TreeView(this.box, `Tree of: ${answer.text.startsWith("(") ? textOf(this.tree, partCount(this.tree) - 1) : answer.text}`, {
+    this.view = new TreeView(this.box, `Tree of: ${isTree(answer.text) ? textOf(this.tree, partCount(this.tree) - 1) : answer.text}`, {
       select: (part) => select(this, part),
       point: (part, group) => this.#point(part, group),
       leave: () => (byId("tooltip").hidden = true),

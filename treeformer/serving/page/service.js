@@ -17,8 +17,21 @@ export class ServiceError extends Error {
   }
 }
 
-/** The answer to a question; without one the facts at that path. */
+const ATTEMPTS = 3;
+
+/** The answer to a question; without one the facts at that path. A service that is busy is asked again. */
 export async function ask(path, question = undefined) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await askOnce(path, question);
+    } catch (error) {
+      if (error.status !== 503 || attempt === ATTEMPTS) throw error;
+      await new Promise((go) => setTimeout(go, 1000 * attempt));
+    }
+  }
+}
+
+async function askOnce(path, question) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   const options = { headers };
   if (question !== undefined) {

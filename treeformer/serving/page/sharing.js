@@ -10,10 +10,12 @@ export function fromAddress() {
   return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
 
-/** Put what is shown into the address. */
-export function toAddress(facts) {
+/** Put what is shown into the address; unless it stands for what was there, the browser can go back. */
+export function toAddress(facts, { instead }) {
   const kept = Object.entries(facts).filter(([, value]) => value);
-  history.replaceState(null, "", `#${new URLSearchParams(kept)}`);
+  const address = `#${new URLSearchParams(kept)}`;
+  if (instead) history.replaceState(null, "", address);
+  else if (address !== location.hash) history.pushState(null, "", address);
 }
 
 export async function copyLink() {

@@ -1,0 +1,71 @@
+"""Models live in processes of their own: one that dies is replaced, and who waited for it is told."""
+
+from __future__ import annotations
+
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+
+from tests.serving.process import TEXT, ServiceProcess, serving
+from tests.serving.test_together import asked
+from treeformer.inference import Translator
+from treeformer.serving.server import MOST_PROCESSES, cores
+
+PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
+LONG = "this is a long and winding film that never ends , " * 30
+
+
+def model_processes(service: ServiceProcess) -> list[psutil.Process]:
+    """Those that hold the models, which are large."""
+    children = psutil.Process(service.process.pid).children()
+    return [child for child in children if child.memory_info().rss > 200 << 20]
+
+
+def test_a_process_that_is_killed_is_replaced_and_its_requests_are_told_to_come_again() -> None:
+    with serving(*PATIENT, "--processes", "1", "--batch", "1") as service, ThreadPoolExecutor(8) as pool:
+        (first,) = model_processes(service)
+        waiting = [pool.submit(asked, service, LONG) for _ in range(8)]
+        while service.metric("treeformer_batch_inputs_count") < 1:
+            time.sleep(0.005)
+        first.kill()
+        answers = [future.result() for future in waiting]
+        statuses = [answer.status_code for answer in answers]
+        assert set(statuses) == {200, 503}
+        assert statuses.count(503) == 1  # the one that was being read; the others waited for the new process
+        told = next(answer for answer in answers if answer.status_code == 503)
+        assert "try again" in told.json()["error"]
+        assert "Retry-After" in told.headers
+        assert service.metric("treeformer_processes_ended_total") == 1
+        (second,) = model_processes(service)
+        assert second.pid != first.pid
+        assert service.stop() == 0
+
+
+def test_a_process_that_is_killed_at_rest_is_replaced_before_anybody_asks() -> None:
+    with serving(*PATIENT, "--processes", "2") as service:
+        for process in model_processes(service):
+            process.kill()
+        while service.metric("treeformer_processes_ended_total") < 2:
+            time.sleep(0.05)
+        assert service.ask("classify", inputs=[TEXT]).status_code == 200
+        assert service.stop() == 0
+
+
+def test_a_service_that_is_killed_leaves_no_process_behind() -> None:
+    with serving() as service:
+        processes = model_processes(service)
+        assert len(processes) == min(cores(), MOST_PROCESSES)
+        service.stop(signal.SIGKILL)
+        _, alive = psutil.wait_procs(processes, timeout=20)
+        assert not alive
+
+
+def test_a_translation_ends_when_its_time_is_over(service: ServiceProcess, runs: object) -> None:
+    translator = Translator.from_pretrained(f"{runs}/translation-tree-transformer")
+    examples = [translator.processor.encode(translator.processor.trees(["the great story"]))]
+    assert len(translator.decode(examples, seconds=60)) == 1
+    with pytest.raises(TimeoutError, match="seconds: no translation within"):
+        translator.decode(examples, seconds=1e-4)

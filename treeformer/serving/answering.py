@@ -1,0 +1,193 @@
+"""Questions to answers as JSON, in the process that owns the models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from pydantic_core import to_json
+
+from treeformer.inference.pictures import marks_of
+from treeformer.serving.engine import (
+    ClassifierEngine,
+    Item,
+    Look,
+    TranslatorEngine,
+    load_classifier,
+    load_translator,
+)
+from treeformer.serving.errors import RefusedError, busy
+from treeformer.serving.limits import Limits
+from treeformer.serving.parsers import ParserEngine, parsed_answer, tree_of
+from treeformer.serving.process import Asked, Runs
+
+Answer = dict[str, Any] | RefusedError
+
+
+class Answering:
+    """All models of a service, and the answers to questions that arrived together.
+
+    Args:
+        models: classifiers by name; ``main`` is one of them.
+        translation: a translator, if there is one.
+        limits: of the service.
+    """
+
+    def __init__(
+        self, models: dict[str, ClassifierEngine], translation: TranslatorEngine | None, limits: Limits
+    ) -> None:
+        self._models = models
+        self._translation = translation
+        self._limits = limits
+        main = models["main"].classifier.processor
+        self._parser = ParserEngine(main.settings.parser, main.parser)
+
+    def about(self) -> dict[str, Any]:
+        """What is loaded."""
+        return {
+            "language": self._models["main"].classifier.processor.settings.language,
+            "models": [_about(name, engine) for name, engine in self._models.items()],
+            "translation": None if self._translation is None else self._translation.title,
+        }
+
+    def __call__(self, work: str, asked: Sequence[Asked], seconds: float) -> list[bytes | RefusedError]:
+        """For each question its answer, or why there is none; those of one call name the same model.
+
+        Args:
+            work: what is asked for: ``parse``, ``classify``, ``translate`` or ``attention``.
+            asked: the questions.
+            seconds: after that time nobody waits for the answers.
+        """
+        answer: Callable[..., list[Answer]] = getattr(self, f"_{work}")
+        try:
+            found = answer(asked, seconds)
+        except TimeoutError:
+            found = [busy("no answer in time, try again later", "seconds")] * len(asked)
+        return [own if isinstance(own, RefusedError) else to_json(own) for own in found]
+
+    def _parse(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
+        texts = [text for own in asked for text in own.question.inputs]
+        found = iter(self._parser.parse(texts))
+        return [
+            parsed_answer(own.question, [next(found) for _ in own.question.inputs], self._limits)
+            for own in asked
+        ]
+
+    def _classify(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
+        engine = self._models[asked[0].question.model]
+
+        def answer(question: Any, found: list[Any]) -> dict[str, Any]:
+            pairs = zip(question.inputs, found, strict=True)
+            answers = [{**own.as_json(), "text": text} for text, own in pairs]
+            return {"model": question.model, "answers": answers}
+
+        return _together(asked, _items, engine.classify, answer)
+
+    def _translate(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
+        assert self._translation is not None
+        if not asked[0].question.attention:
+            translate = partial(self._translation.translate, seconds=seconds)
+            return _together(asked, _items, translate, _translated)
+        align = partial(self._translation.align, seconds=seconds)
+        return _together(asked, _items, align, _aligned)
+
+    def _attention(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
+        engine = self._models[asked[0].question.model]
+
+        def answer(question: Any, found: list[Any]) -> dict[str, Any]:
+            ((tree, part, attended),) = found
+            return {
+                "model": question.model,
+                "tree": str(tree),
+                "part": part.model_dump(),
+                **asdict(attended),
+            }
+
+        return _together(asked, _looks, engine.attention, answer)
+
+
+def load(runs: Runs) -> Answering:
+    """The models of these runs."""
+    models = {"main": load_classifier(runs.model, runs.limits, runs.device)}
+    if runs.other_model is not None:
+        models["other"] = load_classifier(runs.other_model, runs.limits, runs.device)
+    translation = None
+    if runs.translation is not None:
+        translation = load_translator(runs.translation, runs.limits, runs.device)
+    return Answering(models, translation, runs.limits)
+
+
+def _about(name: str, engine: ClassifierEngine) -> dict[str, Any]:
+    classes, config = engine.classifier.classes, engine.classifier.model.config
+    marks = zip(classes, marks_of(classes), strict=True)
+    accumulates = getattr(config, "accumulate", False)
+    return {
+        "name": name,
+        "title": engine.title,
+        "system": engine.classifier.system.name,
+        "classes": [{"name": own, "mark": mark, "colour": colour} for own, (mark, colour) in marks],
+        "labels": list(engine.classifier.processor.settings.labels),
+        "attention": engine.classifier.system.name in ("tree-transformer", "transformer"),
+        "hierarchical_embeddings": accumulates and getattr(config, "hierarchical_embeddings", False),
+    }
+
+
+def _together(
+    asked: Sequence[Asked],
+    items_of: Callable[[Asked], list[Any]],
+    work: Callable[[list[Any]], Sequence[Any]],
+    answer: Callable[[Any, list[Any]], dict[str, Any]],
+) -> list[Answer]:
+    """The answers to questions whose items are worked on together; a question with a bad item is refused."""
+    items = [_or_refused(items_of, own) for own in asked]
+    found = iter(work([item for own in items if isinstance(own, list) for item in own]))
+    answers: list[Answer] = []
+    for (question, _), own in zip(asked, items, strict=True):
+        done = [next(found) for _ in own] if isinstance(own, list) else [own]
+        refused = next((item for item in done if isinstance(item, RefusedError)), None)
+        answers.append(refused or answer(question, done))
+    return answers
+
+
+def _or_refused(items_of: Callable[[Asked], list[Any]], asked: Asked) -> list[Any] | RefusedError:
+    try:
+        return items_of(asked)
+    except RefusedError as error:
+        return error
+
+
+def _items(asked: Asked) -> list[Item]:
+    """The inputs of a question, with what is to be done to them."""
+    question, inputs = asked.question, asked.parsed
+    if inputs is None and question.trees:
+        inputs = [tree_of(text, f"inputs[{number}]") for number, text in enumerate(question.inputs)]
+    given = {name: getattr(question, name) for name in ("exact", "shape", "seed") if hasattr(question, name)}
+    return [
+        Item(f"inputs[{number}]", own, **given)
+        for number, own in enumerate(question.inputs if inputs is None else inputs)
+    ]
+
+
+def _looks(asked: Asked) -> list[Look]:
+    question = asked.question
+    given = tree_of(question.input, "input") if question.trees else question.input
+    return [Look(Item("input", given, question.exact), question.part, question.hierarchical_embeddings)]
+
+
+def _translated(question: Any, found: list[Any]) -> dict[str, Any]:
+    return {"answers": [own._asdict() for own in found]}
+
+
+def _aligned(question: Any, found: list[Any]) -> dict[str, Any]:
+    return {
+        "answers": [
+            {
+                **own.translation._asdict(),
+                "tree": str(own.tree),
+                "words": [asdict(word) for word in own.words],
+            }
+            for own in found
+        ]
+    }

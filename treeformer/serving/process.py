@@ -1,0 +1,146 @@
+"""A process that owns the models; when it ends by itself, another takes its place."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from treeformer.serving.errors import busy
+from treeformer.serving.limits import Limits
+from treeformer.trees import Tree
+
+_log = logging.getLogger("treeformer.serving")
+_spawn = multiprocessing.get_context("spawn")  # threads and a GPU do not survive a fork
+_PATIENCE = 60.0  # seconds after the time limit at which a process is thought to hang
+_ENDED = "the process that read this text has ended, another is being started: try again"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Where the models of a service are, and what they run on: all that a process must know to load them.
+
+    threads: of one process; None for those of torch.
+    """
+
+    model: Path | None
+    other_model: Path | None
+    translation: Path | None
+    limits: Limits
+    device: str | None = None
+    threads: int | None = None
+
+
+class Asked(NamedTuple):
+    """A question of the service, and its texts as trees where another parser has parsed them."""
+
+    question: Any
+    parsed: Sequence[Tree] | None = None
+
+
+class ModelProcess:
+    """One process with all models; a thread of the service asks it and waits.
+
+    Args:
+        runs: what it loads.
+        ended: is called when it has ended by itself.
+        spare: it is not needed, and ends at once, where models run on a GPU.
+    """
+
+    def __init__(self, runs: Runs, ended: Callable[[], None], *, spare: bool = False) -> None:
+        self._runs = runs
+        self._ended = ended
+        self._spare = spare
+        self._start()
+
+    def _start(self) -> None:
+        self._connection, theirs = _spawn.Pipe()
+        self._process = _spawn.Process(target=_live, args=(theirs, self._runs, self._spare), name="models")
+        self._process.start()
+        theirs.close()
+        self._about: dict[str, Any] | None = None
+
+    def about(self) -> dict[str, Any] | None:
+        """What it has loaded, when it has; None if it is not needed."""
+        try:
+            found = self._connection.recv()
+        except EOFError:
+            raise ChildProcessError("the process of the models ended while it loaded them") from None
+        if isinstance(found, Exception):
+            raise found
+        self._about = found
+        return self._about
+
+    def ready(self) -> None:
+        """Start it again if it has ended, and wait until it has loaded its models."""
+        if not self._process.is_alive():
+            _log.error("the process of the models has ended (%s), starting another", self._process.exitcode)
+            self._ended()
+            self.close()
+            self._start()
+        if self._about is None:
+            self.about()
+
+    def __call__(self, work: Sequence[Any], asked: Sequence[Asked], seconds: float) -> Sequence[Any]:
+        """For each question its answer as JSON, or an exception."""
+        try:
+            self._connection.send((work[0], asked, seconds))
+            if not self._connection.poll(max(0.0, seconds) + _PATIENCE):
+                self._process.kill()
+            answers = self._connection.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            return [busy(_ENDED)] * len(asked)
+        if isinstance(answers, Exception):
+            raise answers
+        return list(answers)
+
+    def close(self) -> None:
+        """Ask it to end, and wait until it has."""
+        self._connection.close()
+        self._process.join(5.0)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def _live(connection: Connection, runs: Runs, spare: bool) -> None:
+    """What the process does: load, and then answer until nobody is there to ask."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # the service says when to end, by closing the connection
+        signal.signal(number, signal.SIG_IGN)
+    with suppress(EOFError, OSError):
+        _answer(connection, runs, spare)
+
+
+def _answer(connection: Connection, runs: Runs, spare: bool) -> None:
+    import torch
+
+    from treeformer.machine import chosen_device
+    from treeformer.serving.answering import load
+
+    if runs.threads is not None:
+        torch.set_num_threads(runs.threads)
+    try:
+        if spare and chosen_device(runs.device).type != "cpu":
+            connection.send(None)
+            return
+        answering = load(runs)
+    except (ValueError, OSError) as error:
+        connection.send(ValueError(str(error)))
+        return
+    connection.send(answering.about())
+    while True:
+        work, asked, seconds = connection.recv()
+        answers: Any
+        try:
+            answers = answering(work, asked, seconds)
+        except Exception as error:
+            _log.exception("%s failed", work)
+            answers = RuntimeError(f"{type(error).__name__}: {error}")
+        connection.send(answers)
