@@ -19,7 +19,7 @@ from treeformer.serving.questions import Part, Shape
 from treeformer.trees import (
     Tree,
     balanced,
-    join,
+    document,
     left_branching,
     random_tree,
     right_branching,
@@ -27,7 +27,7 @@ from treeformer.trees import (
 )
 
 _BATCH_WORDS = 350  # few texts of mixed lengths would be padding more than words in larger batches
-CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
+_CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,11 @@ def load_parser_of(processor: TreeProcessor) -> None:
 
 def _controlled(tree: Tree, shape: Shape, seed: int) -> Tree:
     """A control tree over the words of each sentence, with their tags."""
-    controlled = [
-        random_tree(own.words, seed, tags=own.tags)
-        if shape == "random"
-        else CONTROLS[shape](own.words, tags=own.tags)
-        for own in sentences(tree)
-    ]
-    return controlled[0] if len(controlled) == 1 else join(controlled)
+    return document(
+        [
+            random_tree(own.words, seed, tags=own.tags)
+            if shape == "random"
+            else _CONTROLS[shape](own.words, tags=own.tags)
+            for own in sentences(tree)
+        ]
+    )

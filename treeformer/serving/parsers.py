@@ -13,7 +13,7 @@ from treeformer.parsing.corpus import Reading
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
 from treeformer.serving.questions import ParseQuestion
-from treeformer.trees import Tree, TreeFormatError, join, read_trees, sentences
+from treeformer.trees import Tree, TreeFormatError, document, read_trees, sentences
 
 
 class ParserEngine:
@@ -44,7 +44,7 @@ def tree_of(text: str, place: str) -> Tree:
         raise bad(f"{place}: line {error.line}, column {error.column}: {error.problem}") from error
     if not found:
         raise bad(f"{place}: expected a tree in brackets, got none")
-    return found[0] if len(found) == 1 else join(found)
+    return document(found)
 
 
 def over_limits(place: str, tree: Tree, words: int, most_sentences: int) -> RefusedError | None:
@@ -87,7 +87,7 @@ def too_large(found: Sequence[Sequence[Tree]], limits: Limits) -> RefusedError |
     """Why the trees of some text are too large, None if they are not."""
     for number, trees in enumerate(found):
         place = f"inputs[{number}]"
-        refused = over_limits(place, join(trees), limits.words, limits.sentences) if trees else None
+        refused = over_limits(place, document(trees), limits.words, limits.sentences) if trees else None
         if refused:
             return refused
     return None

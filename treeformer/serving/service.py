@@ -20,7 +20,7 @@ from treeformer.serving.questions import (
     TranslateQuestion,
 )
 from treeformer.serving.worker import Hands, Worker
-from treeformer.trees import Tree, join
+from treeformer.trees import Tree, document
 from treeformer.trees.tree import lone_surrogate
 
 EMBEDDED = "embedded"
@@ -175,4 +175,4 @@ class ParserHands:
 def _joined(trees: Sequence[Tree], number: int) -> Tree:
     if not trees:
         raise bad(f"inputs[{number}]: expected words, got none")
-    return trees[0] if len(trees) == 1 else join(trees)
+    return document(trees)
