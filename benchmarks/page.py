@@ -48,10 +48,9 @@ def main() -> None:
     options, rest = arguments.parse_known_args()
     words = {len(text.split()) + 1 for text in _SENTENCES}
     print(f"cores: {os.cpu_count()}, words of the sentences: {', '.join(map(str, words))}")
-    environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "")}
     driver = open_chromium()
     try:
-        with serving(*rest, environment=environment) as service:
+        with serving(*rest) as service:
             page = Page(driver, service.address, Path(".cache"))
             page.open("A film.")
             times = [

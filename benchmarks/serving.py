@@ -2,8 +2,8 @@
 
 python -m benchmarks.serving [--texts sst/test.txt] [--clients 50] [--seconds 60]
 
-A process of its own serves; clients ask one after another, each one text at a time. Prints times and rates,
-then the same with ten times the clients, and how long the page waits for its first answer.
+A process of its own serves; each client asks for one text after another. Prints times and rates, the same
+with ten times the clients, and how long a sentence alone takes. Other options go to treeformer serve.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import os
 import random
 import re
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -26,6 +24,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from tests.serving.process import serving
 from treeformer.trees import read_trees
 
 _WORDS = (
@@ -92,7 +91,7 @@ async def answer(reader: asyncio.StreamReader) -> tuple[str, float]:
 
 
 def load(address: str, texts: list[str], clients: int, seconds: float) -> Counts:
-    """Many clients for some time; in a process of their own."""
+    """Many clients for some time."""
 
     async def all_clients() -> Counts:
         counts = Counts()
@@ -162,28 +161,23 @@ def main() -> None:
     print(f"cores: {os.cpu_count()}, OMP_NUM_THREADS: {os.environ.get('OMP_NUM_THREADS', 'not set')}")
     pool = multiprocessing.get_context("spawn").Pool(1)
     first = pool.apply(offline_rate, (texts, options.offline_seconds))
-    command = [sys.executable, "-m", "treeformer", "serve", "--port", "0", *rest]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
-        assert service.stdout is not None
-        found = re.search(r"http://\S+?(?=/ )", service.stdout.readline())
-        assert found is not None
-        address = found[0]
+    with serving(*rest) as service:
+        address, pid = service.address, service.process.pid
         load(address, texts, options.clients, 3.0)
-        cpu = -cpu_seconds(service.pid)
+        spent = cpu_seconds(pid)
         counts = load(address, texts, options.clients, options.seconds)
-        cpu = 1000 * (cpu + cpu_seconds(service.pid)) / len(counts.seconds)
+        cpu = 1000 * (cpu_seconds(pid) - spent) / len(counts.seconds)
         rate = tell(f"{options.clients} clients", counts, options.seconds)
         crowd = load(address, texts, 10 * options.clients, options.seconds / 2)
         tell(f"{10 * options.clients} clients", crowd, options.seconds / 2)
         times = first_answers(address)
         print(f"20 words alone: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms")
-        service.terminate()
     last = pool.apply(offline_rate, (texts, options.offline_seconds))
     pool.close()
-    (before, own), (after, _) = first, last
+    (before, offline_cpu), (after, _) = first, last
     share = 2 * rate / (before + after)
     print(f"offline: {before:.1f} texts/s before, {after:.1f} after; the service has {share:.0%} of it")
-    print(f"CPU a text: {own:.2f} ms offline, {cpu:.2f} ms in the service, all of it counted")
+    print(f"CPU a text: {offline_cpu:.2f} ms offline, {cpu:.2f} ms in the service, all of it counted")
 
 
 if __name__ == "__main__":

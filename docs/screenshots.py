@@ -29,7 +29,7 @@ def attention(page: Page) -> None:
 
 
 def accumulation(page: Page) -> None:
-    page.open("A gorgeous, witty, seductive movie.")
+    page.open()
     page.select("NP:")
     page.click('[data-step="next"]')
     page.click('[data-step="next"]')
@@ -46,7 +46,7 @@ def comparison(page: Page) -> None:
 
 def phone(page: Page) -> None:
     page.emulate(390, 844, dark=True, mobile=True)
-    page.open("A gorgeous, witty, seductive movie.")
+    page.open()
 
 
 def translation(page: Page) -> None:

@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-TEXT = "A gorgeous, witty, seductive movie."
+from tests.serving.process import TEXT
 
 
 def open_chromium(downloads: Path | None = None) -> webdriver.Chrome:

@@ -8,8 +8,8 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser.axe import AXE
-from tests.browser.page import TEXT, Page
-from tests.serving.process import ServiceProcess, serving
+from tests.browser.page import Page
+from tests.serving.process import TEXT, ServiceProcess, serving
 
 
 def serious(page: Page) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.page import TEXT, Page
+from tests.browser.page import Page
+from tests.serving.process import TEXT
 
 SENTENCE = "(S (NP (DT the) (NN film)) (VP (VBZ is) (ADJP (RB not) (JJ good))))"
 

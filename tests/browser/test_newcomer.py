@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser.page import TEXT, Page
+from tests.browser.page import Page
+from tests.serving.process import TEXT
 
 
 def read(page: Page, text: str) -> None:

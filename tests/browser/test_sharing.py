@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.browser.page import TEXT, Page
+from tests.browser.page import Page
+from tests.serving.process import TEXT
 
 
 def downloaded(folder: Path, ending: str) -> bytes:

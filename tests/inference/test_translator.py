@@ -72,3 +72,11 @@ def test_what_cannot_be_searched_is_said(runs: Path) -> None:
     with pytest.raises(ValueError, match="expected a list"):
         translator(Tree.from_brackets("(NP (NN film))"))
     assert translator([]) == []
+
+
+def test_a_search_ends_when_its_time_is_over(runs: Path) -> None:
+    translator = Translator.from_pretrained(runs / "translation-tree-transformer")
+    examples = [translator.processor.encode(translator.processor.trees(["the great story"]))]
+    assert len(translator.decode(examples, seconds=60)) == 1
+    with pytest.raises(TimeoutError, match="seconds: no translation within"):
+        translator.decode(examples, seconds=1e-4)

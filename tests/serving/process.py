@@ -16,6 +16,7 @@ import httpx
 import psutil
 
 TEXT = "A gorgeous, witty, seductive movie."
+LONG = "this is a long and winding film that never ends , " * 30
 
 
 class ServiceProcess:
@@ -27,7 +28,7 @@ class ServiceProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "CORENLP_HOME": "/nowhere", "OMP_NUM_THREADS": "1", **(environment or {})},
+            env={**os.environ, "CORENLP_HOME": "/nowhere", **(environment or {})},
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -43,7 +44,8 @@ class ServiceProcess:
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
-        self.errors = self.process.stderr.read()
+        for line in self.process.stderr:
+            self.errors += line
 
     def ask(self, path: str, **question: Any) -> httpx.Response:
         """The answer to a question."""

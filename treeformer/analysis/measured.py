@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from treeformer.analysis.cells import LABELS
 from treeformer.analysis.numbers import NOTHING, Found, markdown_table, number
-from treeformer.analysis.paper import ATTENTION, PARAMETERS, POSITIONS, TASKS
+from treeformer.analysis.paper import ATTENTION, PARAMETERS, POSITIONS, task_name
 
 
 def attention_table(found: Found) -> str:
@@ -23,7 +25,7 @@ def attention_table(found: Found) -> str:
                 for name, own in _named(shares)
             ]
             parts += [
-                f"## {TASKS.get(row['task'], row['task'])}, seed {run['seed']}",
+                f"## {task_name(row['task'])}, seed {run['seed']}",
                 markdown_table([head, *lines]),
                 f"{shares['examples']:,} sentences of {shares['split']}; in {shares['above']:.1f} % of them "
                 f"nodes take more than their share. {shares['device']}.",
@@ -43,29 +45,20 @@ def speed_table(found: Found) -> str:
 
 def _machine_table(measured: Found) -> str:
     settings = measured["settings"]
-    systems = list(dict.fromkeys(row["system"] for row in measured["rows"]))
     lengths = settings["lengths"]
     parsing = {one["length"]: one["seconds_a_sentence"] for one in measured["parsing"]}
+    first = measured["rows"][0]["system"]
     parts = [
         f"## {measured['device']}",
         f"{settings['sentences']} sentences a batch, trees: {settings['trees']}; medians of "
-        f"{settings['rounds']} rounds in turns, in brackets the ratio to {LABELS[systems[0]]}. "
+        f"{settings['rounds']} rounds in turns, in brackets the ratio to {LABELS[first]}. "
         f"{settings['threads']} threads, torch {measured['versions']['torch']}.",
     ]
     for work in dict.fromkeys(row["work"] for row in measured["rows"]):
-        cells = {(row["length"], row["system"]): row for row in measured["rows"] if row["work"] == work}
-        lines = [["words", *(f"{LABELS[system]}, ms" for system in systems)]]
-        lines += [
-            [str(length), *(_time(cells.get((length, system))) for system in systems)] for length in lengths
-        ]
-        parts += [f"### {work[0].upper()}{work[1:]}, ms a batch", markdown_table(lines)]
-        if any(row["peak_bytes"] for row in cells.values()):
-            lines = [["words", *(f"{LABELS[system]}, MiB" for system in systems)]]
-            lines += [
-                [str(length), *(f"{cells[length, system]['peak_bytes'] / 2**20:.1f}" for system in systems)]
-                for length in lengths
-            ]
-            parts += ["Memory on top of weights and optimiser:", markdown_table(lines)]
+        rows = [row for row in measured["rows"] if row["work"] == work]
+        parts += [f"### {work[0].upper()}{work[1:]}, ms a batch", _by_length(rows, "ms", _time)]
+        if any(row["peak_bytes"] for row in rows):
+            parts += ["Memory on top of weights and optimiser:", _by_length(rows, "MiB", _memory)]
     lines = [["words", "ms a sentence", "ms a batch"]]
     lines += [
         [str(length), f"{1e3 * parsing[length]:.2f}", f"{1e3 * parsing[length] * settings['sentences']:.1f}"]
@@ -80,8 +73,20 @@ def _machine_table(measured: Found) -> str:
     return "\n\n".join(parts)
 
 
-def _time(row: Found | None) -> str:
-    return NOTHING if row is None else f"{row['milliseconds']:.2f} ({row['ratio']:.2f})"
+def _by_length(rows: Sequence[Found], unit: str, shown: Callable[[Found], str]) -> str:
+    """A line a length, a column a system."""
+    cells = {(row["length"], row["system"]): shown(row) for row in rows}
+    lengths, systems = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+    lines = [[str(length), *(cells.get((length, own), NOTHING) for own in systems)] for length in lengths]
+    return markdown_table([["words", *(f"{LABELS[system]}, {unit}" for system in systems)], *lines])
+
+
+def _time(row: Found) -> str:
+    return f"{row['milliseconds']:.2f} ({row['ratio']:.2f})"
+
+
+def _memory(row: Found) -> str:
+    return f"{row['peak_bytes'] / 2**20:.1f}"
 
 
 def parameters_table(found: Found) -> str:

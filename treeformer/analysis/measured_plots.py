@@ -6,7 +6,12 @@ from typing import Any
 
 from treeformer.analysis.cells import LABELS
 from treeformer.analysis.numbers import Found
-from treeformer.analysis.paper import TASKS
+from treeformer.analysis.paper import task_name
+
+
+def colour_of(system: str) -> str:
+    """The same for a system in all pictures."""
+    return f"C{list(LABELS).index(system)}"
 
 
 def attention_plot(found: Found, figure: Any) -> None:
@@ -25,7 +30,7 @@ def attention_plot(found: Found, figure: Any) -> None:
             places, [own["mean"] for own in shares["layers"]], "o", color="C0", label="attention on nodes"
         )
         axes.axhline(shares["positions"]["mean"], color="C1", label="nodes among positions")
-        axes.set(title=f"{TASKS.get(task, task)}, seed {run['seed']}", xlabel="decoder layer", ylim=(0, 100))
+        axes.set(title=f"{task_name(task)}, seed {run['seed']}", xlabel="decoder layer", ylim=(0, 100))
         axes.set_xticks(places)
         axes.set_ylabel("percent (bars: 25–75 %, 5–95 % of sentences)", fontsize="small")
         axes.legend(fontsize="small")
@@ -66,14 +71,14 @@ def _machine_plot(measured: Found, panels: Any) -> None:
 
 def _lines(axes: Any, rows: list[Found], key: str, *, dashed: bool = False, scale: float = 1.0) -> None:
     """A line a system."""
-    for number, name in enumerate(LABELS):
+    for name in LABELS:
         own = [row for row in rows if row["system"] == name]
         if own:
             axes.plot(
                 [row["length"] for row in own],
                 [scale * row[key] for row in own],
                 "o--" if dashed else "o-",
-                color=f"C{number}",
+                color=colour_of(name),
                 markersize=3,
                 label=f"{LABELS[name]}, CUDA graphs" if dashed else LABELS[name],
             )
@@ -85,7 +90,7 @@ def parameters_plot(found: Found, figure: Any) -> None:
     figure.set_size_inches(7, max(3.0, 0.17 * len(rows)))
     axes = figure.subplots()
     names = [f"{row['recipe']}, {LABELS[row['system']]}" for row in rows]
-    colours = [f"C{list(LABELS).index(row['system'])}" for row in rows]
+    colours = [colour_of(row["system"]) for row in rows]
     axes.barh(names, [row["without_tokens"] for row in rows], color=colours)
     axes.invert_yaxis()
     axes.set_xscale("log")

@@ -60,6 +60,15 @@ def seeds(row: Found) -> str:
     return "1 seed" if there == 1 else f"{there} seeds"
 
 
+def named_seeds(numbers: Sequence[int]) -> str:
+    """Seeds by their numbers.
+
+    >>> named_seeds([2]), named_seeds([1, 3])
+    ('seed 2', 'seeds 1, 3')
+    """
+    return f"seed{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
 def digits_of(row: Found) -> int:
     """Accuracy has one digit, BLEU two."""
     return 1 if not row["runs"] or headline(row["runs"][0]) == "accuracy" else 2

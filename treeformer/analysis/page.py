@@ -8,9 +8,9 @@ from pathlib import Path
 
 from treeformer.analysis.cells import Row
 from treeformer.analysis.experiments import NAMES, experiment
-from treeformer.analysis.numbers import Found, markdown_table, minutes
-from treeformer.analysis.paper import TASKS
-from treeformer.analysis.results import load_found
+from treeformer.analysis.numbers import Found, markdown_table, minutes, named_seeds
+from treeformer.analysis.paper import task_name
+from treeformer.analysis.results import load_found, row_of
 from treeformer.analysis.tables import markdown
 from treeformer.storage import write_file
 
@@ -32,12 +32,7 @@ run at once on one GPU."""
 def write_page(results: Path, path: Path) -> None:
     """Write the page from all results that are there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, page(results, pictures=_relative(results, path)).encode())
-
-
-def _relative(results: Path, path: Path) -> str:
-    """The folder of results as seen from the page."""
-    return os.path.relpath(results, path.parent)
+    write_file(path, page(results, pictures=os.path.relpath(results, path.parent)).encode())
 
 
 def page(results: Path, *, pictures: str = "../results") -> str:
@@ -78,9 +73,7 @@ def _not_run(there: dict[str, Found]) -> list[str]:
                 command = f"`treeformer reproduce {name} --data DATA --only {task}`"
                 what = "; ".join(_named(row, seeds) for row, seeds in missing)
                 count = sum(len(seeds) for _, seeds in missing)
-                lines.append(
-                    [name, TASKS.get(task, task), what, str(count), _estimate(missing, taken), command]
-                )
+                lines.append([name, task_name(task), what, str(count), _estimate(missing, taken), command])
     return [_NOT_RUN, markdown_table(lines)] if len(lines) > 1 else []
 
 
@@ -88,14 +81,14 @@ def _named(row: Row, seeds: list[int]) -> str:
     """A line of a table, with its seeds if others of them were run."""
     if len(seeds) == len(row.seeds):
         return row.label
-    return f"{row.label} (seed{'s'[: len(seeds) > 1]} {', '.join(map(str, seeds))})"
+    return f"{row.label} ({named_seeds(seeds)})"
 
 
 def _missing_seeds(row: Row, found: Found | None) -> list[int]:
     """The seeds of a row that no results file has."""
-    rows = found["rows"] if found else []
-    runs = [run for old in rows if (old["task"], old["slug"]) == (row.task, row.slug) for run in old["runs"]]
-    return [seed for seed in row.seeds if seed not in {run["seed"] for run in runs}]
+    known = row_of(found, row)
+    there = {run["seed"] for run in known["runs"]} if known else set()
+    return [seed for seed in row.seeds if seed not in there]
 
 
 def _minutes(all_found: list[Found]) -> dict[tuple[str, str], float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TASKS = {
+_TASKS = {
     "sst5": "SST-5",
     "sst2": "SST-2",
     "imdb": "IMDB",
@@ -50,6 +50,11 @@ _ABLATIONS = {
 ATTENTION = (59.0, 66.0)  #: percent of cross-attention on nodes, over the paper's tasks
 POSITIONS = (34.0, 41.0)  #: percent of positions that are nodes
 PARAMETERS = {"Transformer base": 61_747_200, "Tree Transformer base": 61_810_944}
+
+
+def task_name(task: str) -> str:
+    """What tables and pictures call a task."""
+    return _TASKS.get(task, task)
 
 
 def papers_score(name: str, task: str, label: str) -> float | None:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from treeformer.analysis import measured_plots
-from treeformer.analysis.cells import LABELS
 from treeformer.analysis.numbers import Found, digits_of, headline, values
-from treeformer.analysis.paper import NEAREST, TASKS, papers_score
+from treeformer.analysis.paper import NEAREST, papers_score, task_name
 from treeformer.analysis.tables import tasks_of
 
 
@@ -47,7 +46,7 @@ def _points(found: Found, figure: Any) -> None:
             scores = values(row)
             paper = None if task in NEAREST else papers_score(found["name"], task, row["label"])
             mean, error = statistics.mean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
-            colour = f"C{list(LABELS).index(row['system'])}"
+            colour = measured_plots.colour_of(row["system"])
             axes.errorbar([place], [mean], yerr=[error], fmt="o", capsize=4, color=colour)
             shown = f" {mean:.{digits_of(row)}f}"
             axes.annotate(shown, (place, mean), textcoords="offset points", xytext=(4, 2), fontsize="x-small")
@@ -59,7 +58,7 @@ def _points(found: Found, figure: Any) -> None:
         axes.set_xticks(range(len(there)), names, rotation=30, ha="right", fontsize="small")
         axes.grid(axis="y", alpha=0.3)
         beside = "" if task in NEAREST else " (diamonds: the paper)"
-        axes.set_title(f"{TASKS.get(task, task)}{beside}", fontsize="small")
+        axes.set_title(f"{task_name(task)}{beside}", fontsize="small")
 
 
 def _spread_over(figure: Any, tasks: dict[str, list[Found]]) -> list[tuple[Any, tuple[str, list[Found]]]]:
@@ -83,7 +82,7 @@ def _curves(found: Found, figure: Any) -> None:
             axes.plot(shares, means, "o-", markersize=4, label=own[0]["label"].rpartition(",")[0])
             axes.set_ylabel(headline(own[0]["runs"][0]))
         axes.set_xlabel("percent of the training data")
-        axes.set_title(TASKS.get(task, task), fontsize="small")
+        axes.set_title(task_name(task), fontsize="small")
         axes.grid(alpha=0.3)
         if axes.lines:
             axes.legend(fontsize="small")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from treeformer.analysis.cells import Cell, Row
 from treeformer.analysis.comparison import compare_runs
 from treeformer.analysis.experiments import Experiment
+from treeformer.analysis.numbers import Found
 from treeformer.analysis.runner import Job
 from treeformer.analysis.work import Work, scores_of
 from treeformer.evaluation.report import answers_path
@@ -17,7 +17,6 @@ from treeformer.storage import write_file
 from treeformer.training.recipe import ExperimentRecipe
 from treeformer.training.runs import changes_since
 
-Found = dict[str, Any]
 _FACTS = (
     *("seed", "parameters", "updates", "metric", "best", "best_step", "averaged"),
     *("seconds", "peak_memory", "device", "versions", "commit", "corpus"),
@@ -38,7 +37,7 @@ def collected(
         before: what an earlier collection found: runs of the same recipe that are not in ``work`` are kept.
     """
     reasons = {job.name: job.reason for job in jobs if job.state == "failed"}
-    rows = [_row(row, work, reasons, _earlier(row, before)) for row in experiment.rows]
+    rows = [_row(row, work, reasons, row_of(before, row)) for row in experiment.rows]
     found: Found = {
         "name": experiment.name,
         "title": experiment.title,
@@ -99,7 +98,8 @@ def _run(cell: Cell, work: Work) -> Found:
     return found
 
 
-def _earlier(row: Row, before: Found | None) -> Found | None:
+def row_of(before: Found | None, row: Row) -> Found | None:
+    """What is known of a row, None if there is nothing."""
     rows = before["rows"] if before else []
     return next((old for old in rows if (old["task"], old["slug"]) == (row.task, row.slug)), None)
 

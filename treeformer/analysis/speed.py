@@ -23,7 +23,7 @@ from treeformer.models.systems import build, system_named
 from treeformer.parsing import load_parser
 from treeformer.training.recipe import TrainingRecipe
 from treeformer.training.updates import Updater
-from treeformer.trees import Tree, collapse, join, random_tree, read_tree_lines
+from treeformer.trees import Tree, collapse, document, random_tree, read_tree_lines
 
 SYSTEMS = ("transformer", "tree-lstm", "tree-transformer")  #: ratios are to the first
 TINY = {"d_model": 64, "ffn_dim": 128, "encoder_layers": 2, "attention_heads": 4}
@@ -144,7 +144,7 @@ def _trees(data: Path | None, shortest: int) -> tuple[list[Tree], str]:
         if number == _LOOKED_AT:
             break
         if trees and sum(len(tree.words) for tree in trees) >= shortest:
-            found.append(trees[0] if len(trees) == 1 else join(trees))
+            found.append(document(trees))
     return found, path.name
 
 

@@ -13,13 +13,14 @@ from treeformer.analysis.numbers import (
     markdown_table,
     memory,
     minutes,
+    named_seeds,
     number,
     p_value,
     seeds,
     spread,
     values,
 )
-from treeformer.analysis.paper import NEAREST, TASKS, papers_score
+from treeformer.analysis.paper import NEAREST, papers_score, task_name
 
 QUICK = (
     "**Quick version**: fewer updates, one seed, for large tasks a share of the data and smaller models, so "
@@ -65,7 +66,7 @@ def _trained(found: Found) -> list[str]:
     tasks = {task: rows for task, rows in tasks_of(found).items() if any(row["runs"] for row in rows)}
     parts = [_summary(found, tasks)] if len(tasks) > 1 else []
     for task, rows in tasks.items():
-        parts += [f"## {TASKS.get(task, task)}", _detail(found, task, rows), *_below(found, task, rows)]
+        parts += [f"## {task_name(task)}", _detail(found, task, rows), *_below(found, task, rows)]
     return parts
 
 
@@ -74,7 +75,7 @@ def _summary(found: Found, tasks: dict[str, list[Found]]) -> str:
     labels = list(dict.fromkeys(row["label"] for rows in tasks.values() for row in rows))
     head = [""]
     for task in tasks:
-        head += [TASKS.get(task, task), _paper(task)]
+        head += [task_name(task), _paper(task)]
     lines = [head]
     for label in labels:
         line = [label]
@@ -218,11 +219,8 @@ def _missing(found: Found) -> list[str]:
     lines = []
     for row in found["rows"]:
         for reason in dict.fromkeys(_reason(gap) for gap in row["missing"]):
-            gaps = [str(gap["seed"]) for gap in row["missing"] if _reason(gap) == reason]
-            seeds_missing = f"seed{'s' if len(gaps) > 1 else ''} {', '.join(gaps)}"
-            lines.append(
-                f"- {TASKS.get(row['task'], row['task'])}, {row['label']}, {seeds_missing}: {reason}"
-            )
+            gaps = [gap["seed"] for gap in row["missing"] if _reason(gap) == reason]
+            lines.append(f"- {task_name(row['task'])}, {row['label']}, {named_seeds(gaps)}: {reason}")
     return ["## Not run", "\n".join(lines)] if lines else []
 
 

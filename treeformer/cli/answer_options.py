@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from treeformer.trees import Tree, join, read_trees
+from treeformer.trees import Tree, document, read_trees
 from treeformer.trees.errors import TreeFormatError
 
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")]
@@ -37,7 +37,7 @@ def _tree(text: str, place: str) -> Tree:
         found = list(read_trees(StringIO(text), unary="keep"))
     except TreeFormatError as error:
         raise ValueError(f"{place}:{error.column}: {error.problem}") from error
-    return found[0] if len(found) == 1 else join(found)
+    return document(found)
 
 
 def in_chunks(inputs: Iterable[Input], size: int) -> Iterator[list[Input]]:

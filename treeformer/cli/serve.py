@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from treeformer.cli import answer_options as option
+from treeformer.serving.limits import Limits
 
 _EXTRA = "treeformer serve needs more packages: pip install 'treeformer[serve]'"
 
@@ -26,17 +27,19 @@ def command(
     token: Annotated[
         str | None, typer.Option(envvar="TREEFORMER_TOKEN", help="What requests must carry as bearer token.")
     ] = None,
-    characters: Annotated[int, typer.Option(min=1, help="Of one text or tree.")] = 8_000,
-    inputs: Annotated[int, typer.Option(min=1, help="Texts or trees of one request.")] = 32,
-    sentences: Annotated[int, typer.Option(min=1, help="Of one text.")] = 40,
-    words: Annotated[int, typer.Option(min=1, help="Of one text.")] = 400,
+    characters: Annotated[int, typer.Option(min=1, help="Of one text or tree.")] = Limits.characters,
+    inputs: Annotated[int, typer.Option(min=1, help="Texts or trees of one request.")] = Limits.inputs,
+    sentences: Annotated[int, typer.Option(min=1, help="Of one text.")] = Limits.sentences,
+    words: Annotated[int, typer.Option(min=1, help="Of one text.")] = Limits.words,
     costly: Annotated[
         int, typer.Option(min=1, help="Words where attention or a translation is asked for.")
-    ] = 160,
-    body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1 << 20,
-    waiting: Annotated[int, typer.Option(min=1, help="Requests under way; more are refused.")] = 128,
-    seconds: Annotated[float, typer.Option(min=0.001, help="For a request to be answered.")] = 30.0,
-    batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = 24,
+    ] = Limits.costly,
+    body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = Limits.body,
+    waiting: Annotated[
+        int, typer.Option(min=1, help="Requests under way; more are refused.")
+    ] = Limits.waiting,
+    seconds: Annotated[float, typer.Option(min=0.001, help="For a request to be answered.")] = Limits.seconds,
+    batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = Limits.batch,
     processes: Annotated[
         int | None,
         typer.Option(min=1, help="With the models; default: one for each core, up to 4, one on a GPU."),
@@ -59,9 +62,8 @@ def command(
     except ImportError as error:
         raise ImportError(f"{_EXTRA} ({error})") from error
 
-    from treeformer.serving.limits import Limits
     from treeformer.serving.metrics import Metrics
-    from treeformer.serving.process import Runs
+    from treeformer.serving.model_process import Runs
     from treeformer.serving.server import listening, load_service, serve
 
     limits = Limits(

@@ -27,6 +27,7 @@ from treeformer.trees import (
     Tree,
     balanced,
     collapse,
+    document,
     join,
     left_branching,
     random_tree,
@@ -159,7 +160,7 @@ class TreeProcessor:
         """One tree over the sentences, each made binary if those of training are."""
         if self.settings.binary:
             trees = [binary_as_sst(tree) for tree in trees]
-        return trees[0] if len(trees) == 1 else join(trees)
+        return document(trees)
 
     def encode(self, parsed: Iterable[Tree], targets: Mapping[Span, int] | None = None) -> Example:
         """The example of one or more sentences; ``targets`` are classes by span of words.
@@ -201,7 +202,7 @@ class TreeProcessor:
         return collapse(tree) if self.settings.unary == "collapse" else tree
 
     def _joined(self, trees: Sequence[Tree]) -> Tree:
-        return trees[0] if len(trees) == 1 and not self.settings.documents else join(trees)
+        return join(trees) if self.settings.documents else document(trees)
 
     def words(self, ids: Iterable[int]) -> list[str]:
         """The words that tokens stand for, special tokens left out."""

@@ -10,13 +10,12 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 import treeformer
 from treeformer.serving import answers, questions
-from treeformer.serving.errors import Problem, RefusedError, first_problem
+from treeformer.serving.errors import Problem, RefusedError, bad, first_problem
 from treeformer.serving.files import page_routes
 from treeformer.serving.guard import Guard
 from treeformer.serving.limits import Limits
@@ -123,20 +122,20 @@ def _add_facts(app: FastAPI, service: Service, metrics: Metrics) -> None:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RefusedError)
     async def refused(request: Request, error: RefusedError) -> Response:
-        return JSONResponse(error.as_json(), error.status, error.headers)
+        return error.response()
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return _problem(422, first_problem(list(error.errors())))
+        return bad(first_problem(list(error.errors()))).response()
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
-        return JSONResponse({"error": str(error.detail), "limit": None}, error.status_code, error.headers)
+        return RefusedError(error.status_code, str(error.detail)).response(error.headers)
 
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return _problem(500, "an error of the service, which has been logged")
+        return RefusedError(500, "an error of the service, which has been logged").response()
 
 
 def _add_description(app: FastAPI, limits: Limits, *, secured: bool) -> None:
@@ -172,13 +171,9 @@ def _limit(properties: dict[str, Any], limits: Limits) -> None:
 
 
 def _answer(content: bytes) -> Response:
-    """What is known to be right needs no second look."""
+    """JSON as it is: what this service made needs no validation."""
     return Response(content, media_type="application/json")
 
 
 def _json(content: dict[str, Any]) -> Response:
     return _answer(to_json(content))
-
-
-def _problem(status: int, message: str) -> Response:
-    return JSONResponse({"error": message, "limit": None}, status)

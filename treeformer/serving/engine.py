@@ -1,10 +1,12 @@
-"""The models of the service, and what they do with the items of a batch."""
+"""A classifier or a translator within the limits of the service: each item of a batch is read or refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from treeformer.data.processor import TreeProcessor, parser_name
 from treeformer.inference.alignment import Aligned, alignments
@@ -19,15 +21,16 @@ from treeformer.serving.questions import Part, Shape
 from treeformer.trees import (
     Tree,
     balanced,
-    join,
+    document,
     left_branching,
     random_tree,
     right_branching,
     sentences,
 )
 
+_Answer = TypeVar("_Answer")
 _BATCH_WORDS = 350  # few texts of mixed lengths would be padding more than words in larger batches
-CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
+_CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
 
 @dataclass(frozen=True)
@@ -90,14 +93,11 @@ class ClassifierEngine:
     def __init__(self, classifier: Classifier, title: str, limits: Limits) -> None:
         self.classifier = classifier
         self.title = title
-        self.limits = limits
         self.reader = Reader(classifier.processor, limits)
 
     def classify(self, items: Sequence[Item]) -> list[Classification | RefusedError]:
         """The class of each item and of its phrases."""
-        trees = self.reader.trees(items)
-        found = iter(self.classifier.classify([tree for tree in trees if isinstance(tree, Tree)]))
-        return [next(found) if isinstance(tree, Tree) else tree for tree in trees]
+        return _answered(self.reader.trees(items), self.classifier.classify)
 
     def attention(self, looks: Sequence[Look]) -> list[tuple[Tree, Part, Attended] | RefusedError]:
         """What the asked part of each item attends to."""
@@ -133,38 +133,44 @@ class TranslatorEngine:
 
     def translate(self, items: Sequence[Item], seconds: float) -> list[Translation | RefusedError]:
         """The best translation of each item; TimeoutError when the time is over."""
-        trees = self.reader.trees(items, costly=True)
-        there = [tree for tree in trees if isinstance(tree, Tree)]
-        examples = [self.translator.processor.encode(sentences(tree)) for tree in there]
-        found = iter(self.translator.decode(examples, seconds=seconds))
-        return [
-            self.translator.translation(next(found)[0]) if isinstance(tree, Tree) else tree for tree in trees
-        ]
+
+        def translations(trees: Sequence[Tree]) -> list[Translation]:
+            examples = [self.translator.processor.encode(sentences(tree)) for tree in trees]
+            beams = self.translator.decode(examples, seconds=seconds)
+            return [self.translator.translation(best) for best, *_ in beams]
+
+        return _answered(self.reader.trees(items, costly=True), translations)
 
     def align(self, items: Sequence[Item], seconds: float) -> list[Aligned | RefusedError]:
         """The same, and where the model looked."""
-        trees = self.reader.trees(items, costly=True)
-        there = [tree for tree in trees if isinstance(tree, Tree)]
-        found = iter(alignments(self.translator, there, seconds=seconds))
-        return [next(found) if isinstance(tree, Tree) else tree for tree in trees]
+        align = partial(alignments, self.translator, seconds=seconds)
+        return _answered(self.reader.trees(items, costly=True), align)
+
+
+def _answered(
+    trees: Sequence[Tree | RefusedError], answer: Callable[[list[Tree]], Iterable[_Answer]]
+) -> list[_Answer | RefusedError]:
+    """The answers to the trees, with refusals where they were."""
+    found = iter(answer([tree for tree in trees if isinstance(tree, Tree)]))
+    return [tree if isinstance(tree, RefusedError) else next(found) for tree in trees]
 
 
 def load_classifier(folder: Path | None, limits: Limits, device: str | None) -> ClassifierEngine:
     """The classifier of a run, or the one that comes with the package."""
     title = "shipped sentiment model" if folder is None else folder.name
     classifier = Classifier.from_pretrained(folder, device=device)
-    load_parser_of(classifier.processor)
+    _load_parser_of(classifier.processor)
     return ClassifierEngine(classifier, title, limits)
 
 
 def load_translator(folder: Path, limits: Limits, device: str | None) -> TranslatorEngine:
     """The translator of a run."""
     translator = Translator.from_pretrained(folder, device=device)
-    load_parser_of(translator.processor)
+    _load_parser_of(translator.processor)
     return TranslatorEngine(translator, folder.name, limits)
 
 
-def load_parser_of(processor: TreeProcessor) -> None:
+def _load_parser_of(processor: TreeProcessor) -> None:
     """Load the parser of a model now, not with the first request, and for few texts at a time."""
     name = parser_name(processor.settings.parser, processor.settings.language)
     if not name.startswith("corenlp"):
@@ -173,10 +179,11 @@ def load_parser_of(processor: TreeProcessor) -> None:
 
 def _controlled(tree: Tree, shape: Shape, seed: int) -> Tree:
     """A control tree over the words of each sentence, with their tags."""
-    controlled = [
-        random_tree(own.words, seed, tags=own.tags)
-        if shape == "random"
-        else CONTROLS[shape](own.words, tags=own.tags)
-        for own in sentences(tree)
-    ]
-    return controlled[0] if len(controlled) == 1 else join(controlled)
+    return document(
+        [
+            random_tree(own.words, seed, tags=own.tags)
+            if shape == "random"
+            else _CONTROLS[shape](own.words, tags=own.tags)
+            for own in sentences(tree)
+        ]
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, Field
+from starlette.responses import JSONResponse
 
-RETRY_SECONDS = 1  #: when a client that was refused for lack of room may try again
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
 class RefusedError(Exception):
@@ -27,15 +29,10 @@ class RefusedError(Exception):
     def __reduce__(self) -> tuple[type, tuple[int, str, str | None]]:
         return RefusedError, (self.status, self.message, self.limit)
 
-    def as_json(self) -> dict[str, Any]:
-        return {"error": self.message, "limit": self.limit}
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What goes with the status."""
-        if self.status == 401:
-            return {"WWW-Authenticate": "Bearer"}
-        return {"Retry-After": str(RETRY_SECONDS)} if self.status == 503 else {}
+    def response(self, headers: Mapping[str, str] | None = None) -> JSONResponse:
+        """What is sent: a `Problem`, with the headers that its status asks for."""
+        problem = {"error": self.message, "limit": self.limit}
+        return JSONResponse(problem, self.status, {**_HEADERS.get(self.status, {}), **(headers or {})})
 
 
 class Problem(BaseModel):

@@ -8,8 +8,6 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from starlette.responses import JSONResponse
-
 from treeformer.serving.errors import RefusedError, busy
 from treeformer.serving.limits import Limits
 from treeformer.serving.metrics import Metrics
@@ -172,4 +170,4 @@ async def _refuse(error: RefusedError, scope: Message, receive: Receive, send: S
                     break
     except TimeoutError:
         pass
-    await JSONResponse(error.as_json(), error.status, error.headers)(scope, receive, send)
+    await error.response()(scope, receive, send)

@@ -13,23 +13,27 @@ from treeformer.parsing.corpus import Reading
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
 from treeformer.serving.questions import ParseQuestion
-from treeformer.trees import Tree, TreeFormatError, join, read_trees, sentences
+from treeformer.trees import Tree, TreeFormatError, document, read_trees, sentences
 
 
 class ParserEngine:
-    """A parser and what it does with texts; loaded when it is first asked, if it was not given."""
+    """A parser that reads the texts of several questions at once, and so a worker."""
 
     def __init__(self, name: str, parser: Parser | None = None) -> None:
         self._name = name
         self._parser = parser
 
-    def parse(self, texts: Sequence[str]) -> list[list[Tree]]:
-        """The trees of the sentences of each text."""
+    def ready(self) -> None:
+        """A parser that was not given is loaded when it is first asked."""
+
+    def __call__(self, asked: Sequence[Sequence[str]], seconds: float) -> list[list[list[Tree]]]:
+        """For each question, and each of its texts, the trees of the sentences."""
         if self._parser is None:
             self._parser = load_parser(self._name)
         reading = Reading(lambda: load_parser(self._name))
-        lines = [one_line(text) for text in texts]
-        return [list(line.trees) for line in reading.parse(self._parser, lines)]
+        lines = [one_line(text) for texts in asked for text in texts]
+        found = iter(reading.parse(self._parser, lines))
+        return [[list(next(found).trees) for _ in texts] for texts in asked]
 
     def close(self) -> None:
         if self._parser is not None:
@@ -44,7 +48,7 @@ def tree_of(text: str, place: str) -> Tree:
         raise bad(f"{place}: line {error.line}, column {error.column}: {error.problem}") from error
     if not found:
         raise bad(f"{place}: expected a tree in brackets, got none")
-    return found[0] if len(found) == 1 else join(found)
+    return document(found)
 
 
 def over_limits(place: str, tree: Tree, words: int, most_sentences: int) -> RefusedError | None:
@@ -72,12 +76,8 @@ def corenlp_is_here(language: str) -> bool:
     return shutil.which("java") is not None
 
 
-def parsed_answer(
-    question: ParseQuestion, found: Sequence[Sequence[Tree]], limits: Limits
-) -> dict[str, Any] | RefusedError:
-    """The answer to a question, or why it is refused, when its texts have been parsed."""
-    if refused := too_large(found, limits):
-        return refused
+def parsed_answer(question: ParseQuestion, found: Sequence[Sequence[Tree]]) -> dict[str, Any]:
+    """The answer to a question whose texts have been parsed."""
     pairs = zip(question.inputs, found, strict=True)
     answers = [{"text": text, "trees": [str(tree) for tree in trees]} for text, trees in pairs]
     return {"parser": question.parser, "answers": answers}
@@ -87,7 +87,7 @@ def too_large(found: Sequence[Sequence[Tree]], limits: Limits) -> RefusedError |
     """Why the trees of some text are too large, None if they are not."""
     for number, trees in enumerate(found):
         place = f"inputs[{number}]"
-        refused = over_limits(place, join(trees), limits.words, limits.sentences) if trees else None
+        refused = over_limits(place, document(trees), limits.words, limits.sentences) if trees else None
         if refused:
             return refused
     return None

@@ -1,4 +1,4 @@
-"""A process that serves: loads the models, listens, and finishes what it accepted before it ends."""
+"""What ``treeformer serve`` starts: models and a socket, until all that was accepted is answered."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import uvicorn
 
 from treeformer.serving.application import application
 from treeformer.serving.metrics import Metrics
+from treeformer.serving.model_process import ModelProcess, Runs
 from treeformer.serving.parsers import ParserEngine, corenlp_is_here
-from treeformer.serving.process import ModelProcess, Runs
 from treeformer.serving.service import Service
 
 MOST_PROCESSES = 4  #: by default; one process of the service keeps about as many busy
@@ -57,11 +57,9 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 is any that is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=1024)
+        return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise OSError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-    listener.set_inheritable(True)
-    return listener
 
 
 def serve(service: Service, metrics: Metrics, listener: socket.socket, *, token: str | None) -> None:

@@ -1,4 +1,4 @@
-"""``Service``: the questions, and who answers them: processes with models, and threads with other parsers."""
+"""``Service``: checks questions and queues them, for the processes with models or for another parser."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from treeformer.serving.errors import RefusedError, bad, busy
+from treeformer.serving.errors import bad, busy
+from treeformer.serving.jobs import JobQueue, Worker
 from treeformer.serving.limits import Limits
 from treeformer.serving.metrics import Metrics
+from treeformer.serving.model_process import Asked, ModelProcess
 from treeformer.serving.parsers import ParserEngine, parsed_answer, too_large
-from treeformer.serving.process import Asked, ModelProcess
 from treeformer.serving.questions import (
     AttentionQuestion,
     ClassifyQuestion,
     ParseQuestion,
     TranslateQuestion,
 )
-from treeformer.serving.worker import Hands, Worker
-from treeformer.trees import Tree, join
+from treeformer.trees import Tree, document
 from treeformer.trees.tree import lone_surrogate
 
 EMBEDDED = "embedded"
@@ -50,19 +50,17 @@ class Service:
         self._processes = processes
         self._parsers = parsers
         self._tell = metrics.batches.observe
-        self._worker = self._new_worker("models", processes)
-        self._parser_workers = {
-            name: self._new_worker(name, [ParserHands(own)]) for name, own in parsers.items()
-        }
+        self._queue = self._new_queue("models", processes)
+        self._parser_queues = {name: self._new_queue(name, [parser]) for name, parser in parsers.items()}
 
     def start(self) -> None:
-        for worker in (self._worker, *self._parser_workers.values()):
-            worker.start()
+        for queue in (self._queue, *self._parser_queues.values()):
+            queue.start()
 
     def finish(self) -> None:
         """Finish what was accepted; no more is."""
-        for worker in (self._worker, *self._parser_workers.values()):
-            worker.close()
+        for queue in (self._queue, *self._parser_queues.values()):
+            queue.close()
 
     def close(self) -> None:
         """End the processes and the parsers."""
@@ -84,20 +82,16 @@ class Service:
         self._check(question.inputs)
         if question.parser == EMBEDDED:
             return await self._ask(("parse",), Asked(question), len(question.inputs))
-        found = await self._parsed(question.inputs, question.parser)
-        answer = parsed_answer(question, found, self.limits)
-        if isinstance(answer, RefusedError):
-            raise answer
-        return to_json(answer)
+        return to_json(parsed_answer(question, await self._parsed(question)))
 
     async def classify(self, question: ClassifyQuestion) -> bytes:
         self._check(question.inputs)
         self._check_model(question.model)
         parsed = None
         if question.parser != EMBEDDED and not question.trees:
-            parsed = [_joined(own, at) for at, own in enumerate(await self._parsed_by(question))]
-        work = ("classify", question.model)
-        return await self._ask(work, Asked(question, parsed), len(question.inputs))
+            parsed = [_joined(own, at) for at, own in enumerate(await self._parsed(question))]
+        kind = ("classify", question.model)
+        return await self._ask(kind, Asked(question, parsed), len(question.inputs))
 
     async def translate(self, question: TranslateQuestion) -> bytes:
         if self._about["translation"] is None:
@@ -129,50 +123,31 @@ class Service:
             if not text.strip():
                 raise bad(f"{where}: expected words, got none")
 
-    async def _parsed_by(self, question: ClassifyQuestion) -> Sequence[list[Tree]]:
+    async def _parsed(self, question: ParseQuestion | ClassifyQuestion) -> Sequence[list[Tree]]:
         """The trees of another parser than that of the model, none too large."""
-        found = await self._parsed(question.inputs, question.parser)
+        if question.parser not in self._parsers:
+            raise bad(f"parser: expected one of {', '.join([EMBEDDED, *self._parsers])}")
+        queue, texts = self._parser_queues[question.parser], question.inputs
+        found = await self._answered(queue, ("parse",), texts, len(texts))
         if refused := too_large(found, self.limits):
             raise refused
         return found
 
-    async def _parsed(self, texts: Sequence[str], parser: str) -> Sequence[list[Tree]]:
-        if parser not in self._parsers:
-            raise bad(f"parser: expected one of {', '.join([EMBEDDED, *self._parsers])}")
-        return await self._answered(self._parser_workers[parser], ("parse",), texts, len(texts))
+    async def _ask(self, kind: tuple[Any, ...], asked: Asked, size: int) -> bytes:
+        return await self._answered(self._queue, kind, asked, size)
 
-    async def _ask(self, work: tuple[Any, ...], asked: Asked, size: int) -> bytes:
-        return await self._answered(self._worker, work, asked, size)
-
-    async def _answered(self, worker: Worker, work: tuple[Any, ...], asked: Any, size: int) -> Any:
+    async def _answered(self, queue: JobQueue, kind: tuple[Any, ...], asked: Any, size: int) -> Any:
         seconds = self.limits.seconds
         try:
-            return await worker.ask(work, asked, size=size, seconds=seconds)
+            return await queue.ask(kind, asked, size=size, seconds=seconds)
         except TimeoutError:
             raise busy(f"no answer within {seconds:g} seconds, try again later", "seconds") from None
 
-    def _new_worker(self, name: str, hands: Sequence[Hands]) -> Worker:
-        return Worker(name, hands, batch=self.limits.batch, window=self.limits.window, tell=self._tell)
-
-
-class ParserHands:
-    """A parser that a thread of the service owns."""
-
-    def __init__(self, parser: ParserEngine) -> None:
-        self._parser = parser
-
-    def ready(self) -> None:
-        """It is loaded when it is first asked."""
-
-    def __call__(
-        self, work: Any, asked: Sequence[Sequence[str]], seconds: float
-    ) -> Sequence[list[list[Tree]]]:
-        """For each question the trees of its texts."""
-        found = iter(self._parser.parse([text for texts in asked for text in texts]))
-        return [[next(found) for _ in texts] for texts in asked]
+    def _new_queue(self, name: str, workers: Sequence[Worker]) -> JobQueue:
+        return JobQueue(name, workers, batch=self.limits.batch, window=self.limits.window, tell=self._tell)
 
 
 def _joined(trees: Sequence[Tree], number: int) -> Tree:
     if not trees:
         raise bad(f"inputs[{number}]: expected words, got none")
-    return trees[0] if len(trees) == 1 else join(trees)
+    return document(trees)

@@ -13,7 +13,17 @@ from .errors import TreeFormatError
 from .interop import from_nltk, to_nltk
 from .sets import TreeSets, from_sets, to_sets
 from .svg import to_svg
-from .transforms import binarise, collapse, join, merge_words, sentences, split_words, strip, unbinarise
+from .transforms import (
+    binarise,
+    collapse,
+    document,
+    join,
+    merge_words,
+    sentences,
+    split_words,
+    strip,
+    unbinarise,
+)
 from .tree import Node, Tree
 
 __all__ = [
@@ -24,6 +34,7 @@ __all__ = [
     "balanced",
     "binarise",
     "collapse",
+    "document",
     "from_nltk",
     "from_sets",
     "join",

@@ -3,7 +3,7 @@
 The order in which a corpus is prepared: strip, split words, collapse, join.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Literal
 
@@ -174,6 +174,16 @@ def join(trees: Iterable[Tree], label: str = DOCUMENT) -> Tree:
     labels += checked_strings("label", [label], brackets=False)
     spans.append((0, len(words)))
     return trusted_tree(tuple(words), tuple(tags), tuple(labels), tuple(spans))
+
+
+def document(trees: Sequence[Tree]) -> Tree:
+    """The tree of a text whose sentences have these trees: a single one as it is, several joined.
+
+    >>> yes = Tree.from_brackets("(INTJ (UH Yes))")
+    >>> str(document([yes])), str(document([yes, yes]))
+    ('(INTJ (UH Yes))', '(DOC (INTJ (UH Yes)) (INTJ (UH Yes)))')
+    """
+    return trees[0] if len(trees) == 1 else join(trees)
 
 
 def sentences(tree: Tree, label: str = DOCUMENT) -> tuple[Tree, ...]:

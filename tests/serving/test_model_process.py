@@ -7,15 +7,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
-import pytest
 
-from tests.serving.process import TEXT, ServiceProcess, serving
-from tests.serving.test_together import asked
-from treeformer.inference import Translator
+from tests.serving.process import LONG, TEXT, ServiceProcess, serving
 from treeformer.serving.server import MOST_PROCESSES, cores
 
 PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
-LONG = "this is a long and winding film that never ends , " * 30
 
 
 def model_processes(service: ServiceProcess) -> list[psutil.Process]:
@@ -27,7 +23,7 @@ def model_processes(service: ServiceProcess) -> list[psutil.Process]:
 def test_a_process_that_is_killed_is_replaced_and_its_requests_are_told_to_come_again() -> None:
     with serving(*PATIENT, "--processes", "1", "--batch", "1") as service, ThreadPoolExecutor(8) as pool:
         (first,) = model_processes(service)
-        waiting = [pool.submit(asked, service, LONG) for _ in range(8)]
+        waiting = [pool.submit(service.ask, "classify", inputs=[LONG]) for _ in range(8)]
         while service.metric("treeformer_batch_inputs_count") < 1:
             time.sleep(0.005)
         first.kill()
@@ -61,11 +57,3 @@ def test_a_service_that_is_killed_leaves_no_process_behind() -> None:
         service.stop(signal.SIGKILL)
         _, alive = psutil.wait_procs(processes, timeout=20)
         assert not alive
-
-
-def test_a_translation_ends_when_its_time_is_over(service: ServiceProcess, runs: object) -> None:
-    translator = Translator.from_pretrained(f"{runs}/translation-tree-transformer")
-    examples = [translator.processor.encode(translator.processor.trees(["the great story"]))]
-    assert len(translator.decode(examples, seconds=60)) == 1
-    with pytest.raises(TimeoutError, match="seconds: no translation within"):
-        translator.decode(examples, seconds=1e-4)

@@ -1,4 +1,4 @@
-"""Questions to answers as JSON, in the process that owns the models."""
+"""All models of a service, in a process of their own: questions in, answers as JSON out."""
 
 from __future__ import annotations
 
@@ -20,63 +20,73 @@ from treeformer.serving.engine import (
 )
 from treeformer.serving.errors import RefusedError, busy
 from treeformer.serving.limits import Limits
-from treeformer.serving.parsers import ParserEngine, parsed_answer, tree_of
-from treeformer.serving.process import Asked, Runs
+from treeformer.serving.model_process import Asked, Runs
+from treeformer.serving.parsers import ParserEngine, parsed_answer, too_large, tree_of
+from treeformer.serving.questions import (
+    AttentionQuestion,
+    ClassifyQuestion,
+    ParseQuestion,
+    Question,
+    TranslateQuestion,
+)
 
 Answer = dict[str, Any] | RefusedError
 
 
-class Answering:
-    """All models of a service, and the answers to questions that arrived together.
+class Models:
+    """Classifiers, a translator and a parser that answer questions which arrived together.
 
     Args:
-        models: classifiers by name; ``main`` is one of them.
-        translation: a translator, if there is one.
+        classifiers: by name; ``main`` is one of them, and its parser is the one that is asked to parse.
+        translator: if there is one.
         limits: of the service.
     """
 
     def __init__(
-        self, models: dict[str, ClassifierEngine], translation: TranslatorEngine | None, limits: Limits
+        self, classifiers: dict[str, ClassifierEngine], translator: TranslatorEngine | None, limits: Limits
     ) -> None:
-        self._models = models
-        self._translation = translation
+        self._classifiers = classifiers
+        self._translator = translator
         self._limits = limits
-        main = models["main"].classifier.processor
+        main = classifiers["main"].classifier.processor
         self._parser = ParserEngine(main.settings.parser, main.parser)
+        self._answer: dict[type[Question], Callable[[Sequence[Asked], float], list[Answer]]] = {
+            ParseQuestion: self._parse,
+            ClassifyQuestion: self._classify,
+            TranslateQuestion: self._translate,
+            AttentionQuestion: self._attention,
+        }
 
     def about(self) -> dict[str, Any]:
         """What is loaded."""
         return {
-            "language": self._models["main"].classifier.processor.settings.language,
-            "models": [_about(name, engine) for name, engine in self._models.items()],
-            "translation": None if self._translation is None else self._translation.title,
+            "language": self._classifiers["main"].classifier.processor.settings.language,
+            "models": [_about(name, engine) for name, engine in self._classifiers.items()],
+            "translation": None if self._translator is None else self._translator.title,
         }
 
-    def __call__(self, work: str, asked: Sequence[Asked], seconds: float) -> list[bytes | RefusedError]:
-        """For each question its answer, or why there is none; those of one call name the same model.
+    def __call__(self, asked: Sequence[Asked], seconds: float) -> list[bytes | RefusedError]:
+        """For each question its answer, or why there is none.
 
         Args:
-            work: what is asked for: ``parse``, ``classify``, ``translate`` or ``attention``.
-            asked: the questions.
+            asked: questions of one kind to the same model.
             seconds: after that time nobody waits for the answers.
         """
-        answer: Callable[..., list[Answer]] = getattr(self, f"_{work}")
         try:
-            found = answer(asked, seconds)
+            found = self._answer[type(asked[0].question)](asked, seconds)
         except TimeoutError:
             found = [busy("no answer in time, try again later", "seconds")] * len(asked)
         return [own if isinstance(own, RefusedError) else to_json(own) for own in found]
 
     def _parse(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
-        texts = [text for own in asked for text in own.question.inputs]
-        found = iter(self._parser.parse(texts))
+        found = self._parser([own.question.inputs for own in asked], seconds)
         return [
-            parsed_answer(own.question, [next(found) for _ in own.question.inputs], self._limits)
-            for own in asked
+            too_large(trees, self._limits) or parsed_answer(own.question, trees)
+            for own, trees in zip(asked, found, strict=True)
         ]
 
     def _classify(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
-        engine = self._models[asked[0].question.model]
+        engine = self._classifiers[asked[0].question.model]
 
         def answer(question: Any, found: list[Any]) -> dict[str, Any]:
             pairs = zip(question.inputs, found, strict=True)
@@ -86,15 +96,15 @@ class Answering:
         return _together(asked, _items, engine.classify, answer)
 
     def _translate(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
-        assert self._translation is not None
+        assert self._translator is not None
         if not asked[0].question.attention:
-            translate = partial(self._translation.translate, seconds=seconds)
+            translate = partial(self._translator.translate, seconds=seconds)
             return _together(asked, _items, translate, _translated)
-        align = partial(self._translation.align, seconds=seconds)
+        align = partial(self._translator.align, seconds=seconds)
         return _together(asked, _items, align, _aligned)
 
     def _attention(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
-        engine = self._models[asked[0].question.model]
+        engine = self._classifiers[asked[0].question.model]
 
         def answer(question: Any, found: list[Any]) -> dict[str, Any]:
             ((tree, part, attended),) = found
@@ -108,15 +118,15 @@ class Answering:
         return _together(asked, _looks, engine.attention, answer)
 
 
-def load(runs: Runs) -> Answering:
+def load_models(runs: Runs) -> Models:
     """The models of these runs."""
-    models = {"main": load_classifier(runs.model, runs.limits, runs.device)}
+    classifiers = {"main": load_classifier(runs.model, runs.limits, runs.device)}
     if runs.other_model is not None:
-        models["other"] = load_classifier(runs.other_model, runs.limits, runs.device)
-    translation = None
+        classifiers["other"] = load_classifier(runs.other_model, runs.limits, runs.device)
+    translator = None
     if runs.translation is not None:
-        translation = load_translator(runs.translation, runs.limits, runs.device)
-    return Answering(models, translation, runs.limits)
+        translator = load_translator(runs.translation, runs.limits, runs.device)
+    return Models(classifiers, translator, runs.limits)
 
 
 def _about(name: str, engine: ClassifierEngine) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A process that owns the models; when it ends by itself, another takes its place."""
+"""A process that holds the models, as the service sees it; where one ends by itself, another starts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
 
 class ModelProcess:
-    """One process with all models; a thread of the service asks it and waits.
+    """A worker: one process with all models.
 
     Args:
         runs: what it loads.
@@ -61,7 +61,7 @@ class ModelProcess:
 
     def _start(self) -> None:
         self._connection, theirs = _spawn.Pipe()
-        self._process = _spawn.Process(target=_live, args=(theirs, self._runs, self._spare), name="models")
+        self._process = _spawn.Process(target=_main, args=(theirs, self._runs, self._spare), name="models")
         self._process.start()
         theirs.close()
         self._about: dict[str, Any] | None = None
@@ -87,10 +87,10 @@ class ModelProcess:
         if self._about is None:
             self.about()
 
-    def __call__(self, work: Sequence[Any], asked: Sequence[Asked], seconds: float) -> Sequence[Any]:
+    def __call__(self, asked: Sequence[Asked], seconds: float) -> Sequence[Any]:
         """For each question its answer as JSON, or an exception."""
         try:
-            self._connection.send((work[0], asked, seconds))
+            self._connection.send((asked, seconds))
             if not self._connection.poll(max(0.0, seconds) + _PATIENCE):
                 self._process.kill()
             answers = self._connection.recv()
@@ -110,19 +110,19 @@ class ModelProcess:
             self._process.join()
 
 
-def _live(connection: Connection, runs: Runs, spare: bool) -> None:
+def _main(connection: Connection, runs: Runs, spare: bool) -> None:
     """What the process does: load, and then answer until nobody is there to ask."""
     for number in (signal.SIGINT, signal.SIGTERM):  # the service says when to end, by closing the connection
         signal.signal(number, signal.SIG_IGN)
     with suppress(EOFError, OSError):
-        _answer(connection, runs, spare)
+        _load_and_answer(connection, runs, spare)
 
 
-def _answer(connection: Connection, runs: Runs, spare: bool) -> None:
+def _load_and_answer(connection: Connection, runs: Runs, spare: bool) -> None:
     import torch
 
     from treeformer.machine import chosen_device
-    from treeformer.serving.answering import load
+    from treeformer.serving.models import load_models
 
     if runs.threads is not None:
         torch.set_num_threads(runs.threads)
@@ -130,17 +130,17 @@ def _answer(connection: Connection, runs: Runs, spare: bool) -> None:
         if spare and chosen_device(runs.device).type != "cpu":
             connection.send(None)
             return
-        answering = load(runs)
+        models = load_models(runs)
     except (ValueError, OSError) as error:
         connection.send(ValueError(str(error)))
         return
-    connection.send(answering.about())
+    connection.send(models.about())
     while True:
-        work, asked, seconds = connection.recv()
+        asked, seconds = connection.recv()
         answers: Any
         try:
-            answers = answering(work, asked, seconds)
+            answers = models(asked, seconds)
         except Exception as error:
-            _log.exception("%s failed", work)
+            _log.exception("%s failed", type(asked[0].question).__name__)
             answers = RuntimeError(f"{type(error).__name__}: {error}")
         connection.send(answers)

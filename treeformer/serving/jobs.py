@@ -1,4 +1,4 @@
-"""Threads that have questions answered: those that arrive together are answered together."""
+"""A queue of jobs: those that arrive together are done together, by whichever worker is free."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 _log = logging.getLogger("treeformer.serving")
-_LOOK_SECONDS = 1.0  # how soon it is noticed that hands which rest are no longer there
+_LOOK_SECONDS = 1.0  # how soon it is noticed that a worker which rests is no longer there
 
 
-class Hands(Protocol):
-    """What does the work of one thread."""
+class Worker(Protocol):
+    """Does jobs, one batch at a time; a thread of the queue calls it and waits."""
 
     def ready(self) -> None:
-        """Return when there can be work; an exception says that there cannot."""
+        """Return when it can work; an exception says that it cannot."""
 
-    def __call__(self, work: Any, asked: Sequence[Any], seconds: float) -> Sequence[Any]:
+    def __call__(self, asked: Sequence[Any], seconds: float) -> Sequence[Any]:
         """An answer for each question, which may be an exception; nobody waits after so many seconds."""
 
 
@@ -29,21 +29,20 @@ class Hands(Protocol):
 class Job:
     """One question, and where its answer goes."""
 
-    work: Hashable
+    kind: Hashable
     asked: Any
     size: int
     end: float
-    loop: asyncio.AbstractEventLoop
-    answered: asyncio.Future[Any]
-    given_up: bool = field(default=False)
+    answer: asyncio.Future[Any]
+    given_up: bool = False
 
 
-class Worker:
-    """Jobs of the same work are done in batches, in the order of their arrival, by whoever is free.
+class JobQueue:
+    """Jobs of the same kind are done in batches, in the order of their arrival, by whoever is free.
 
     Args:
         name: of the threads.
-        hands: one thread for each.
+        workers: one thread for each.
         batch: inputs that are read together; a job with more is done alone.
         window: seconds that the first job waits for others.
         tell: is called with the number of inputs of each batch.
@@ -52,11 +51,11 @@ class Worker:
     def __init__(
         self,
         name: str,
-        hands: Sequence[Hands],
+        workers: Sequence[Worker],
         *,
         batch: int,
         window: float,
-        tell: Callable[[int], None] = lambda size: None,
+        tell: Callable[[int], None],
     ) -> None:
         self._batch = batch
         self._window = window
@@ -66,7 +65,7 @@ class Worker:
         self._free = 0
         self._closing = False
         self._threads = [
-            threading.Thread(target=self._run, args=(own,), name=name, daemon=True) for own in hands
+            threading.Thread(target=self._run, args=(own,), name=name, daemon=True) for own in workers
         ]
 
     def start(self) -> None:
@@ -82,28 +81,28 @@ class Worker:
             if thread.is_alive():
                 thread.join()
 
-    async def ask(self, work: Hashable, asked: Any, *, size: int, seconds: float) -> Any:
+    async def ask(self, kind: Hashable, asked: Any, *, size: int, seconds: float) -> Any:
         """The answer to a question; an exception that is its answer is raised here.
 
         A job that nobody waits for any more is not begun; after so many seconds this is a TimeoutError.
         """
         loop = asyncio.get_running_loop()
-        job = Job(work, asked, size, time.monotonic() + seconds, loop, loop.create_future())
+        job = Job(kind, asked, size, time.monotonic() + seconds, loop.create_future())
         with self._changed:
             if self._closing:
-                raise RuntimeError("this worker has been closed")
+                raise RuntimeError("this queue has been closed")
             self._jobs.append(job)
             self._changed.notify()
         try:
             async with asyncio.timeout(seconds):
-                return await job.answered
+                return await job.answer
         finally:
             job.given_up = True
 
-    def _run(self, hands: Hands) -> None:
+    def _run(self, worker: Worker) -> None:
         while not (self._closing and not self._jobs):
             try:
-                hands.ready()
+                worker.ready()
             except Exception as error:
                 _log.error("not ready: %s", error)
                 if self._closing:
@@ -111,10 +110,10 @@ class Worker:
                 time.sleep(_LOOK_SECONDS)
                 continue
             if jobs := self._next():
-                self._do(hands, jobs)
+                self._do(worker, jobs)
 
     def _next(self) -> list[Job]:
-        """The jobs of the next batch; none when the worker is to end, or nothing came for a while."""
+        """The jobs of the next batch; none when the queue is to end, or nothing came for a while."""
         with self._changed:
             self._free += 1
             self._changed.wait_for(lambda: self._jobs or self._closing, _LOOK_SECONDS)
@@ -133,14 +132,14 @@ class Worker:
         return sum(job.size for job in self._jobs)
 
     def _taken(self, most: int) -> list[Job]:
-        """The first job, and those of the same work with which it is no larger than a batch may be."""
+        """The first job, and those of the same kind with which it is no larger than a batch may be."""
         taken: list[Job] = []
         left: deque[Job] = deque()
         size = 0
         for job in self._jobs:
             if job.given_up:
                 continue
-            if not taken or (job.work == taken[0].work and size + job.size <= most):
+            if not taken or (job.kind == taken[0].kind and size + job.size <= most):
                 taken.append(job)
                 size += job.size
             else:
@@ -148,25 +147,25 @@ class Worker:
         self._jobs = left
         return taken
 
-    def _do(self, hands: Hands, jobs: list[Job]) -> None:
+    def _do(self, worker: Worker, jobs: list[Job]) -> None:
         self._tell(sum(job.size for job in jobs))
         seconds = max(job.end for job in jobs) - time.monotonic()
         try:
-            answers = hands(jobs[0].work, [job.asked for job in jobs], seconds)
+            answers = worker([job.asked for job in jobs], seconds)
         except Exception as error:
             if len(jobs) > 1:
                 for job in jobs:  # one of them is to blame, the others shall not suffer
-                    self._do(hands, [job])
+                    self._do(worker, [job])
                 return
-            answers = [error] * len(jobs)
-        jobs[0].loop.call_soon_threadsafe(_deliver, jobs, answers)
+            answers = [error]
+        jobs[0].answer.get_loop().call_soon_threadsafe(_deliver, jobs, answers)
 
 
 def _deliver(jobs: Sequence[Job], answers: Sequence[Any]) -> None:
     for job, answer in zip(jobs, answers, strict=True):
-        if job.answered.done():
+        if job.answer.done():
             continue
         if isinstance(answer, Exception):
-            job.answered.set_exception(answer)
+            job.answer.set_exception(answer)
         else:
-            job.answered.set_result(answer)
+            job.answer.set_result(answer)
