@@ -62,6 +62,14 @@ def test_a_bad_body_is_refused(service: ServiceProcess, path: str, name: str) ->
     assert "Traceback" not in answer.text
 
 
+def test_what_is_no_json_is_told_from_a_wrong_question(service: ServiceProcess) -> None:
+    answer = service.client.post(
+        "/v1/parse", content=b'{"inputs": oh}', headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "body: expected JSON, got something else at character 11"
+
+
 @pytest.mark.parametrize("path", ["parse", "classify", "translate"])
 @pytest.mark.parametrize("name", READABLE)
 def test_strange_text_is_answered(service: ServiceProcess, path: str, name: str) -> None:

@@ -79,7 +79,7 @@ def test_jobs_that_arrive_together_are_one_batch() -> None:
         return await asyncio.gather(*(ask(queue, number, size=2 if number else 1) for number in range(4)))
 
     assert asyncio.run(together()) == [0, 2, 4, 6]
-    queue.close()
+    queue.close(20)
     assert worker.sizes == [4]
     assert sizes == [7]
 
@@ -92,7 +92,7 @@ def test_jobs_of_another_kind_are_another_batch() -> None:
         return await asyncio.gather(*(ask(queue, number, kind="ab"[number % 2]) for number in range(6)))
 
     assert asyncio.run(together()) == [0, 2, 4, 6, 8, 10]
-    queue.close()
+    queue.close(20)
     assert worker.sizes == [3, 3]
 
 
@@ -104,7 +104,7 @@ def test_a_batch_is_no_larger_than_its_limit() -> None:
         await asyncio.gather(*(ask(queue, 1, size=2) for _ in range(5)), ask(queue, 0, size=9))
 
     asyncio.run(together())
-    queue.close()
+    queue.close(20)
     assert sorted(sizes) == [2, 4, 4, 9]
 
 
@@ -116,7 +116,7 @@ def test_whoever_is_free_takes_a_share() -> None:
         return await asyncio.gather(*(ask(queue, number) for number in range(8)))
 
     assert asyncio.run(together()) == [2 * number for number in range(8)]
-    queue.close()
+    queue.close(20)
     assert [own.sizes for own in workers] == [[4], [4]]
 
 
@@ -128,7 +128,7 @@ def test_one_bad_question_spoils_no_other() -> None:
         return await asyncio.gather(*jobs, return_exceptions=True)
 
     good, bad, broken, whole = asyncio.run(together())
-    queue.close()
+    queue.close(20)
     assert good == 2
     assert isinstance(bad, ValueError)
     assert isinstance(broken, RuntimeError)
@@ -149,7 +149,7 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
         await ask(queue, 3)
 
     asyncio.run(one_gives_up())
-    queue.close()
+    queue.close(20)
     assert held.done == [1, 3]
 
 
@@ -160,7 +160,7 @@ def test_closing_finishes_what_was_accepted() -> None:
     async def close_early() -> list[int]:
         jobs = [asyncio.create_task(ask(queue, number)) for number in range(3)]
         await asyncio.sleep(0.1)
-        closing = asyncio.create_task(asyncio.to_thread(queue.close))
+        closing = asyncio.create_task(asyncio.to_thread(queue.close, 20))
         await asyncio.sleep(0.05)
         with pytest.raises(RuntimeError, match="closed"):
             await ask(queue, 9)
@@ -174,5 +174,31 @@ def test_closing_finishes_what_was_accepted() -> None:
 def test_jobs_wait_until_a_worker_is_ready(caplog: pytest.LogCaptureFixture) -> None:
     queue = started(Late())
     assert asyncio.run(ask(queue, 4)) == 8
-    queue.close()
+    queue.close(20)
     assert "not yet" in caplog.text
+
+
+def test_closing_leaves_a_worker_behind_that_takes_too_long() -> None:
+    held = Held()
+    queue = started(held)
+
+    async def close_meanwhile() -> None:
+        job = asyncio.create_task(ask(queue, 1))
+        await asyncio.sleep(0.1)
+        await asyncio.to_thread(queue.close, 0.1)
+        assert not held.done
+        held.go.set()
+        assert await job == 1
+
+    asyncio.run(close_meanwhile())
+
+
+def test_what_nobody_waits_for_is_not_kept_where_no_worker_is_ready() -> None:
+    queue = JobQueue("test", [], batch=8, window=0.02, tell=lambda size: None)
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await ask(queue, 1, seconds=0.05)
+
+    asyncio.run(give_up())
+    assert not queue._jobs

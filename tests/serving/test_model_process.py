@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psutil
+import pytest
 
 from tests.serving.process import LONG, TEXT, ServiceProcess, serving
+from treeformer.serving.errors import RefusedError
+from treeformer.serving.limits import Limits
+from treeformer.serving.model_process import Asked, ModelProcess, Runs
 from treeformer.serving.server import MOST_PROCESSES, cores
 
 PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
@@ -57,3 +63,41 @@ def test_a_service_that_is_killed_leaves_no_process_behind() -> None:
         service.stop(signal.SIGKILL)
         _, alive = psutil.wait_procs(processes, timeout=20)
         assert not alive
+
+
+@pytest.fixture
+def models() -> Iterator[ModelProcess]:
+    process = ModelProcess(Runs(None, None, None, Limits(), "cpu", 1), lambda: None)
+    process.ready()
+    yield process
+    process.close()
+
+
+def test_a_process_that_hangs_is_ended_however_much_it_was_sent(
+    models: ModelProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treeformer.serving.model_process._PATIENCE", 0.5)
+    (child,) = (own for own in psutil.Process().children() if own.pid == models._process.pid)
+    child.suspend()
+    (answer,) = models([Asked("more than a pipe holds " * 100_000)], 0.0)
+    assert isinstance(answer, RefusedError)
+    assert answer.status == 503
+    models.ready()
+    assert models._process.pid != child.pid
+
+
+def test_a_process_that_cannot_be_started_is_started_later(
+    models: ModelProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(process: Any) -> None:
+        raise OSError("Cannot allocate memory")
+
+    models._process.kill()
+    models._process.join()
+    with monkeypatch.context() as broken:
+        broken.setattr("multiprocessing.context.SpawnProcess.start", no_memory)
+        for _ in range(2):
+            with pytest.raises(OSError, match="Cannot allocate"):
+                models.ready()
+    models.ready()
+    assert models._process.is_alive()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from treeformer.cli import answer_options as option
-from treeformer.serving.limits import Limits
+from treeformer.serving.limits import DAY, Limits
 
 _EXTRA = "treeformer serve needs more packages: pip install 'treeformer[serve]'"
 
@@ -38,7 +38,9 @@ def command(
     waiting: Annotated[
         int, typer.Option(min=1, help="Requests under way; more are refused.")
     ] = Limits.waiting,
-    seconds: Annotated[float, typer.Option(min=0.001, help="For a request to be answered.")] = Limits.seconds,
+    seconds: Annotated[
+        float, typer.Option(min=0.001, max=DAY, help="For a request to be answered.")
+    ] = Limits.seconds,
     batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = Limits.batch,
     processes: Annotated[
         int | None,

@@ -126,7 +126,11 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return bad(first_problem(list(error.errors()))).response()
+        problems = list(error.errors())
+        if problems[0]["type"] == "json_invalid":
+            message = f"body: expected JSON, got something else at character {problems[0]['loc'][-1]}"
+            return RefusedError(400, message).response()
+        return bad(first_problem(problems)).response()
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:

@@ -16,7 +16,7 @@ from treeformer.inference.translator import Translation, Translator
 from treeformer.parsing import load_parser
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
-from treeformer.serving.parsers import over_limits
+from treeformer.serving.parsers import in_time, long_text, over_limits
 from treeformer.serving.questions import Part, Shape
 from treeformer.trees import (
     Tree,
@@ -60,15 +60,29 @@ class Reader:
         self.processor = processor
         self.limits = limits
 
-    def trees(self, items: Sequence[Item], *, costly: bool = False) -> list[Tree | RefusedError]:
-        """The tree of each item as the model reads it, or why there is none."""
+    def trees(
+        self, items: Sequence[Item], seconds: float, *, costly: bool = False
+    ) -> list[Tree | RefusedError]:
+        """The tree of each item as the model reads it, or why there is none; TimeoutError after that time."""
         words = self.limits.costly if costly else self.limits.words
-        texts = [item.input for item in items if isinstance(item.input, str)]
-        parsed = iter(self.processor.parse(texts))
-        return [
-            self._shaped(item, next(parsed) if isinstance(item.input, str) else item.input, words)
-            for item in items
+        refused = [self._long(item, words) for item in items]
+        texts = [
+            item.input
+            for item, own in zip(items, refused, strict=True)
+            if isinstance(item.input, str) and not own
         ]
+        parsed = in_time(texts, self.processor.parse, seconds)
+        return [
+            own or self._shaped(item, next(parsed) if isinstance(item.input, str) else item.input, words)
+            for item, own in zip(items, refused, strict=True)
+        ]
+
+    def _long(self, item: Item, words: int) -> RefusedError | None:
+        if isinstance(item.input, Tree):
+            return None
+        settings = self.processor.settings
+        language = None if settings.tokenized else settings.language
+        return long_text(item.place, item.input, language, self.limits, words)
 
     def _shaped(self, item: Item, tree: Tree | None, words: int) -> Tree | RefusedError:
         if tree is None:
@@ -95,16 +109,18 @@ class ClassifierEngine:
         self.title = title
         self.reader = Reader(classifier.processor, limits)
 
-    def classify(self, items: Sequence[Item]) -> list[Classification | RefusedError]:
+    def classify(self, items: Sequence[Item], seconds: float) -> list[Classification | RefusedError]:
         """The class of each item and of its phrases."""
-        return _answered(self.reader.trees(items), self.classifier.classify)
+        return _answered(self.reader.trees(items, seconds), self.classifier.classify)
 
-    def attention(self, looks: Sequence[Look]) -> list[tuple[Tree, Part, Attended] | RefusedError]:
+    def attention(
+        self, looks: Sequence[Look], seconds: float
+    ) -> list[tuple[Tree, Part, Attended] | RefusedError]:
         """What the asked part of each item attends to."""
-        return [self._attention(look) for look in looks]
+        return [self._attention(look, seconds) for look in looks]
 
-    def _attention(self, look: Look) -> tuple[Tree, Part, Attended] | RefusedError:
-        (tree,) = self.reader.trees([look.item], costly=True)
+    def _attention(self, look: Look, seconds: float) -> tuple[Tree, Part, Attended] | RefusedError:
+        (tree,) = self.reader.trees([look.item], seconds, costly=True)
         if isinstance(tree, RefusedError):
             return tree
         last_node = Part(kind="node", index=len(tree) - 1)
@@ -139,12 +155,12 @@ class TranslatorEngine:
             beams = self.translator.decode(examples, seconds=seconds)
             return [self.translator.translation(best) for best, *_ in beams]
 
-        return _answered(self.reader.trees(items, costly=True), translations)
+        return _answered(self.reader.trees(items, seconds, costly=True), translations)
 
     def align(self, items: Sequence[Item], seconds: float) -> list[Aligned | RefusedError]:
         """The same, and where the model looked."""
         align = partial(alignments, self.translator, seconds=seconds)
-        return _answered(self.reader.trees(items, costly=True), align)
+        return _answered(self.reader.trees(items, seconds, costly=True), align)
 
 
 def _answered(

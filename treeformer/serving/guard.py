@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from treeformer.serving.errors import RefusedError, busy
@@ -92,18 +93,21 @@ class Guard:
             if self._waiting >= self.limits.waiting:
                 raise busy(f"{self._waiting} requests are waiting already, try again later", "waiting")
         except RefusedError as error:
-            await _refuse(error, scope, receive, send)
+            await _refuse(error, scope, _Incoming(receive), send)
             return
+        incoming, refused = _Incoming(receive), None
         self._waiting += 1
         self.metrics.waiting.inc()
         try:
-            body = await self._body(scope, receive)
-            await self.application(scope, _replay(body, receive), send)
+            body = await self._body(scope, incoming)
+            await self.application(scope, _replay(body, incoming), send)
         except RefusedError as error:
-            await _refuse(error, scope, receive, send)
+            refused = error
         finally:
             self._waiting -= 1
             self.metrics.waiting.dec()
+        if refused is not None:
+            await _refuse(refused, scope, incoming, send)
 
     def _check_caller(self, scope: Message) -> None:
         headers = dict(scope["headers"])
@@ -112,8 +116,8 @@ class Guard:
             raise RefusedError(400, "Host: this service answers on this machine only, see --host")
         if self._token is None or not scope["path"].startswith(("/v1/", "/metrics")):
             return
-        expected = f"Bearer {self._token}".encode()
-        if not hmac.compare_digest(headers.get(b"authorization", b""), expected):
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(token, self._token.encode()):
             raise RefusedError(401, "Authorization: expected Bearer and the token of this service")
 
     async def _body(self, scope: Message, receive: Receive) -> bytes:
@@ -140,10 +144,23 @@ class Guard:
         return RefusedError(413, f"body: expected at most {self.limits.body:,} bytes", "body")
 
 
+class _Incoming:
+    """What is received of a request, and whether there is more to come."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.more = True
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.more = message.get("more_body", False)
+        return message
+
+
 def _name(host: str) -> str:
-    """A host without its port."""
-    name, _, port = host.rpartition(":")
-    return name if name and port.isdigit() else host
+    """A host without its port, in lower case."""
+    name, _, port = host.lower().rpartition(":")
+    return name if name and port.isdigit() else host.lower()
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -158,16 +175,14 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-async def _refuse(error: RefusedError, scope: Message, receive: Receive, send: Send) -> None:
-    """Answer, after the rest of the body was dropped: who still writes does not see an answer."""
-    left = _DRAINED
-    try:
+async def _refuse(error: RefusedError, scope: Message, incoming: _Incoming, send: Send) -> None:
+    """Answer, after the rest of the body was dropped: who still writes does not see an answer.
+
+    Who was too slow is not waited for again.
+    """
+    left, slow = _DRAINED, error.status == 408
+    with suppress(TimeoutError):
         async with asyncio.timeout(_DRAINING_SECONDS):
-            while left > 0:
-                message = await receive()
-                left -= len(message.get("body", b""))
-                if not message.get("more_body", False):
-                    break
-    except TimeoutError:
-        pass
-    await error.response()(scope, receive, send)
+            while incoming.more and left > 0 and not slow:
+                left -= len((await incoming()).get("body", b""))
+    await error.response()(scope, incoming, send)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,7 +35,6 @@ class Job:
     size: int
     end: float
     answer: asyncio.Future[Any]
-    given_up: bool = False
 
 
 class JobQueue:
@@ -72,14 +72,15 @@ class JobQueue:
         for thread in self._threads:
             thread.start()
 
-    def close(self) -> None:
-        """Finish what was accepted, and end."""
+    def close(self, seconds: float) -> None:
+        """Finish what was accepted, and end; a thread whose worker takes longer than that is left behind."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
+        end = time.monotonic() + seconds
         for thread in self._threads:
             if thread.is_alive():
-                thread.join()
+                thread.join(max(0.0, end - time.monotonic()))
 
     async def ask(self, kind: Hashable, asked: Any, *, size: int, seconds: float) -> Any:
         """The answer to a question; an exception that is its answer is raised here.
@@ -97,7 +98,8 @@ class JobQueue:
             async with asyncio.timeout(seconds):
                 return await job.answer
         finally:
-            job.given_up = True
+            with self._changed, suppress(ValueError):
+                self._jobs.remove(job)
 
     def _run(self, worker: Worker) -> None:
         while not (self._closing and not self._jobs):
@@ -137,8 +139,6 @@ class JobQueue:
         left: deque[Job] = deque()
         size = 0
         for job in self._jobs:
-            if job.given_up:
-                continue
             if not taken or (job.kind == taken[0].kind and size + job.size <= most):
                 taken.append(job)
                 size += job.size

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+DAY = 86_400  #: seconds
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -37,3 +39,5 @@ class Limits:
             value = getattr(self, field.name)
             if not value > 0:
                 raise ValueError(f"{field.name}: expected more than 0, got {value}")
+        if self.seconds > DAY:
+            raise ValueError(f"seconds: expected at most {DAY}, got {self.seconds}")

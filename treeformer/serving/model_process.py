@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,7 +20,9 @@ from treeformer.trees import Tree
 _log = logging.getLogger("treeformer.serving")
 _spawn = multiprocessing.get_context("spawn")  # threads and a GPU do not survive a fork
 _PATIENCE = 60.0  # seconds after the time limit at which a process is thought to hang
+_LOADING = 300.0  # seconds after which one that still loads is thought to hang
 _ENDED = "the process that read this text has ended, another is being started: try again"
+_MEMORY = "not enough memory for this at the moment, try again later or with less text"
 
 
 @dataclass(frozen=True)
@@ -60,17 +63,24 @@ class ModelProcess:
         self._start()
 
     def _start(self) -> None:
-        self._connection, theirs = _spawn.Pipe()
-        self._process = _spawn.Process(target=_main, args=(theirs, self._runs, self._spare), name="models")
-        self._process.start()
-        theirs.close()
+        ours, theirs = _spawn.Pipe()
+        process = _spawn.Process(target=_main, args=(theirs, self._runs, self._spare), name="models")
+        try:
+            process.start()
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._connection, self._process = ours, process
         self._about: dict[str, Any] | None = None
 
     def about(self) -> dict[str, Any] | None:
         """What it has loaded, when it has; None if it is not needed."""
         try:
-            found = self._connection.recv()
-        except EOFError:
+            with self._killed_after(_LOADING):
+                found = self._connection.recv()
+        except (EOFError, OSError):
             raise ChildProcessError("the process of the models ended while it loaded them") from None
         if isinstance(found, Exception):
             raise found
@@ -90,16 +100,26 @@ class ModelProcess:
     def __call__(self, asked: Sequence[Asked], seconds: float) -> Sequence[Any]:
         """For each question its answer as JSON, or an exception."""
         try:
-            self._connection.send((asked, seconds))
-            if not self._connection.poll(max(0.0, seconds) + _PATIENCE):
-                self._process.kill()
-            answers = self._connection.recv()
+            with self._killed_after(max(0.0, seconds) + _PATIENCE):
+                self._connection.send((asked, seconds))
+                answers = self._connection.recv()
         except (EOFError, OSError):
             self._process.join()
             return [busy(_ENDED)] * len(asked)
         if isinstance(answers, Exception):
             raise answers
         return list(answers)
+
+    @contextmanager
+    def _killed_after(self, seconds: float) -> Iterator[None]:
+        """What waits for the process longer than that fails, because the process is killed."""
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """Ask it to end, and wait until it has."""
@@ -140,6 +160,8 @@ def _load_and_answer(connection: Connection, runs: Runs, spare: bool) -> None:
         answers: Any
         try:
             answers = models(asked, seconds)
+        except (MemoryError, torch.OutOfMemoryError):
+            answers = [busy(_MEMORY)] * len(asked)
         except Exception as error:
             _log.exception("%s failed", type(asked[0].question).__name__)
             answers = RuntimeError(f"{type(error).__name__}: {error}")

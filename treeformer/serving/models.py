@@ -21,7 +21,7 @@ from treeformer.serving.engine import (
 from treeformer.serving.errors import RefusedError, busy
 from treeformer.serving.limits import Limits
 from treeformer.serving.model_process import Asked, Runs
-from treeformer.serving.parsers import ParserEngine, parsed_answer, too_large, tree_of
+from treeformer.serving.parsers import ParserEngine, long_texts, parsed_answer, too_large, tree_of
 from treeformer.serving.questions import (
     AttentionQuestion,
     ClassifyQuestion,
@@ -49,6 +49,7 @@ class Models:
         self._translator = translator
         self._limits = limits
         main = classifiers["main"].classifier.processor
+        self._language = main.settings.language
         self._parser = ParserEngine(main.settings.parser, main.parser)
         self._answer: dict[type[Question], Callable[[Sequence[Asked], float], list[Answer]]] = {
             ParseQuestion: self._parse,
@@ -60,7 +61,7 @@ class Models:
     def about(self) -> dict[str, Any]:
         """What is loaded."""
         return {
-            "language": self._classifiers["main"].classifier.processor.settings.language,
+            "language": self._language,
             "models": [_about(name, engine) for name, engine in self._classifiers.items()],
             "translation": None if self._translator is None else self._translator.title,
         }
@@ -79,10 +80,13 @@ class Models:
         return [own if isinstance(own, RefusedError) else to_json(own) for own in found]
 
     def _parse(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
-        found = self._parser([own.question.inputs for own in asked], seconds)
+        questions = [own.question for own in asked]
+        long = [long_texts(own.inputs, self._language, self._limits) for own in questions]
+        short = [own.inputs for own, refused in zip(questions, long, strict=True) if refused is None]
+        found = iter(self._parser(short, seconds))
         return [
-            too_large(trees, self._limits) or parsed_answer(own.question, trees)
-            for own, trees in zip(asked, found, strict=True)
+            refused or too_large(trees := next(found), self._limits) or parsed_answer(own, trees)
+            for own, refused in zip(questions, long, strict=True)
         ]
 
     def _classify(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
@@ -93,7 +97,7 @@ class Models:
             answers = [{**own.as_json(), "text": text} for text, own in pairs]
             return {"model": question.model, "answers": answers}
 
-        return _together(asked, _items, engine.classify, answer)
+        return _together(asked, _items, partial(engine.classify, seconds=seconds), answer)
 
     def _translate(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
         assert self._translator is not None
@@ -115,7 +119,7 @@ class Models:
                 **asdict(attended),
             }
 
-        return _together(asked, _looks, engine.attention, answer)
+        return _together(asked, _looks, partial(engine.attention, seconds=seconds), answer)
 
 
 def load_models(runs: Runs) -> Models:

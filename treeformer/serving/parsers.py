@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
-from typing import Any
+from typing import Any, TypeVar
 
 from treeformer.data.tokens import one_line
 from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.corpus import Reading
+from treeformer.parsing.tokenizer import LANGUAGES, tokenize
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
 from treeformer.serving.questions import ParseQuestion
 from treeformer.trees import Tree, TreeFormatError, document, read_trees, sentences
+
+Parsed = TypeVar("Parsed")
+_CHARACTERS = 16_000  # of texts that are parsed without a look at the clock
 
 
 class ParserEngine:
@@ -30,14 +35,37 @@ class ParserEngine:
         """For each question, and each of its texts, the trees of the sentences."""
         if self._parser is None:
             self._parser = load_parser(self._name)
-        reading = Reading(lambda: load_parser(self._name))
+        parser, reading = self._parser, Reading(lambda: load_parser(self._name))
         lines = [one_line(text) for texts in asked for text in texts]
-        found = iter(reading.parse(self._parser, lines))
+        found = iter(in_time(lines, lambda some: reading.parse(parser, some), seconds))
         return [[list(next(found).trees) for _ in texts] for texts in asked]
 
     def close(self) -> None:
         if self._parser is not None:
             self._parser.close()
+
+
+def in_time(
+    texts: Sequence[str], parse: Callable[[list[str]], Sequence[Parsed]], seconds: float
+) -> Iterator[Parsed]:
+    """What a parser makes of texts, some of them at a time; TimeoutError when so many seconds are over."""
+    end = time.monotonic() + seconds
+    some: list[str] = []
+    for number, text in enumerate(texts, start=1):
+        some.append(text)
+        if number < len(texts) and sum(map(len, some)) < _CHARACTERS:
+            continue
+        if time.monotonic() > end:
+            raise TimeoutError
+        yield from parse(some)
+        some = []
+
+
+def long_text(place: str, text: str, language: str | None, limits: Limits, words: int) -> RefusedError | None:
+    """Why a text is too long to be parsed, None if it is not; without a language it is tokens already."""
+    found = tokenize(one_line(text), language) if language in LANGUAGES else [text.split()]
+    sizes = [("words", sum(map(len, found)), words), ("sentences", len(found), limits.sentences)]
+    return _over(place, sizes)
 
 
 def tree_of(text: str, place: str) -> Tree:
@@ -53,12 +81,16 @@ def tree_of(text: str, place: str) -> Tree:
 
 def over_limits(place: str, tree: Tree, words: int, most_sentences: int) -> RefusedError | None:
     """Why a tree is too large, None if it is not."""
-    found = [
+    sizes = [
         ("words", len(tree.words), words),
         ("sentences", len(sentences(tree)), most_sentences),
         ("nodes", len(tree), 4 * words),
     ]
-    for name, size, most in found:
+    return _over(place, sizes)
+
+
+def _over(place: str, sizes: Sequence[tuple[str, int, int]]) -> RefusedError | None:
+    for name, size, most in sizes:
         if size > most:
             limit = "sentences" if name == "sentences" else "words"
             return bad(f"{place}: expected at most {most} {name}, got {size}", limit)
@@ -81,6 +113,15 @@ def parsed_answer(question: ParseQuestion, found: Sequence[Sequence[Tree]]) -> d
     pairs = zip(question.inputs, found, strict=True)
     answers = [{"text": text, "trees": [str(tree) for tree in trees]} for text, trees in pairs]
     return {"parser": question.parser, "answers": answers}
+
+
+def long_texts(texts: Sequence[str], language: str, limits: Limits) -> RefusedError | None:
+    """Why one of these texts is too long to be parsed, None if none is."""
+    refused = (
+        long_text(f"inputs[{number}]", text, language, limits, limits.words)
+        for number, text in enumerate(texts)
+    )
+    return next(filter(None, refused), None)
 
 
 def too_large(found: Sequence[Sequence[Tree]], limits: Limits) -> RefusedError | None:

@@ -38,10 +38,14 @@ def load_service(runs: Runs, processes: int | None, metrics: Metrics) -> Service
         runs = replace(runs, threads=max(1, cores() // count))
     with ExitStack() as started:
         found = []
-        for number in range(count):
-            process = ModelProcess(runs, metrics.ended.inc, spare=processes is None and number > 0)
-            started.callback(process.close)
-            found.append(process)
+        started_by = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes that load do not hear Ctrl-C
+        try:
+            for number in range(count):
+                process = ModelProcess(runs, metrics.ended.inc, spare=processes is None and number > 0)
+                started.callback(process.close)
+                found.append(process)
+        finally:
+            signal.signal(signal.SIGINT, started_by)
         about = [process.about() for process in found]
         first = about[0]
         assert first is not None
@@ -67,7 +71,7 @@ def serve(service: Service, metrics: Metrics, listener: socket.socket, *, token:
     host = listener.getsockname()[0]
     app = application(service, metrics, token=token, hosts=_LOCAL if host in _LOCAL else None)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=30
+        app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=30, ws="none"
     )
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
         signal.signal(number, lambda *_: None)

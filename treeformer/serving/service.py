@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,7 +14,7 @@ from treeformer.serving.jobs import JobQueue, Worker
 from treeformer.serving.limits import Limits
 from treeformer.serving.metrics import Metrics
 from treeformer.serving.model_process import Asked, ModelProcess
-from treeformer.serving.parsers import ParserEngine, parsed_answer, too_large
+from treeformer.serving.parsers import ParserEngine, long_texts, parsed_answer, too_large
 from treeformer.serving.questions import (
     AttentionQuestion,
     ClassifyQuestion,
@@ -24,6 +25,7 @@ from treeformer.trees import Tree, document
 from treeformer.trees.tree import lone_surrogate
 
 EMBEDDED = "embedded"
+_GRACE = 5.0  # seconds that work may take after the time limit of its requests, when the service ends
 
 
 class Service:
@@ -60,7 +62,7 @@ class Service:
     def finish(self) -> None:
         """Finish what was accepted; no more is."""
         for queue in (self._queue, *self._parser_queues.values()):
-            queue.close()
+            queue.close(self.limits.seconds + _GRACE)
 
     def close(self) -> None:
         """End the processes and the parsers."""
@@ -128,6 +130,8 @@ class Service:
         if question.parser not in self._parsers:
             raise bad(f"parser: expected one of {', '.join([EMBEDDED, *self._parsers])}")
         queue, texts = self._parser_queues[question.parser], question.inputs
+        if refused := await asyncio.to_thread(long_texts, texts, self._about["language"], self.limits):
+            raise refused
         found = await self._answered(queue, ("parse",), texts, len(texts))
         if refused := too_large(found, self.limits):
             raise refused
