@@ -24,9 +24,9 @@ the device named below the table, which several trainings may have shared."""
 _NOT_RUN = """\
 ## What was not run
 
-Seeds are named where some of a system's were run. Minutes are for one training after another, from those that
-the same system took on the same task, or else from the slowest system on that task or one like it; several
-run at once on one GPU."""
+Seeds are named where some of a system's were run. Minutes are for one training after another on a GPU, from
+those that the same system took on the same task, or else from the slowest system on that task or one like it;
+several run at once."""
 
 
 def write_page(results: Path, path: Path) -> None:
@@ -92,11 +92,12 @@ def _missing_seeds(row: Row, found: Found | None) -> list[int]:
 
 
 def _minutes(all_found: list[Found]) -> dict[tuple[str, str], float]:
-    """Minutes of a training by task and system, of those that were run."""
+    """Minutes of a training on a GPU by task and system, of those that were run."""
     times: dict[tuple[str, str], list[float]] = {}
     for found in all_found:
         for row in found["rows"]:
-            taken = minutes(row)
+            fast = [run for run in row["runs"] if run["device"].startswith("cuda")]
+            taken = minutes({"runs": fast})
             if taken is not None:
                 times.setdefault((row["task"], row["system"]), []).append(taken)
     return {key: statistics.mean(own) for key, own in times.items()}
