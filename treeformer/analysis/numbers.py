@@ -74,9 +74,9 @@ def digits_of(row: Found) -> int:
     return 1 if not row["runs"] or headline(row["runs"][0]) == "accuracy" else 2
 
 
-def minutes(row: Found) -> float | None:
-    """Minutes of training, the mean of its runs."""
-    found = [run["seconds"] / 60 for run in row["runs"] if run.get("seconds")]
+def minutes(runs: Sequence[Found]) -> float | None:
+    """Minutes of training, the mean of these runs."""
+    found = [run["seconds"] / 60 for run in runs if run.get("seconds")]
     return statistics.mean(found) if found else None
 
 

@@ -97,7 +97,7 @@ def _minutes(all_found: list[Found]) -> dict[tuple[str, str], float]:
     for found in all_found:
         for row in found["rows"]:
             fast = [run for run in row["runs"] if run["device"].startswith("cuda")]
-            taken = minutes({"runs": fast})
+            taken = minutes(fast)
             if taken is not None:
                 times.setdefault((row["task"], row["system"]), []).append(taken)
     return {key: statistics.mean(own) for key, own in times.items()}

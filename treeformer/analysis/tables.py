@@ -123,7 +123,7 @@ def _detail(found: Found, task: str, rows: Sequence[Found]) -> str:
                 number(papers_score(found["name"], task, row["label"]), digits),
                 *_compared(found, row),
                 number(parameters),
-                number(minutes(row), 1),
+                number(minutes(row["runs"]), 1),
                 memory(row),
             ]
         )

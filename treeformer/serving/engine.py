@@ -82,7 +82,7 @@ class Reader:
             return None
         settings = self.processor.settings
         language = None if settings.tokenized else settings.language
-        return long_text(item.place, item.input, language, self.limits, words)
+        return long_text(item.place, item.input, language, words, self.limits.sentences)
 
     def _shaped(self, item: Item, tree: Tree | None, words: int) -> Tree | RefusedError:
         if tree is None:

@@ -85,29 +85,28 @@ class Guard:
             self.metrics.answered(path, status, time.perf_counter() - start)
 
     async def _admit(self, scope: Message, receive: Receive, send: Send) -> None:
+        incoming = _Incoming(receive)
         try:
             self._check_caller(scope)
-            if not scope["path"].startswith("/v1/"):
-                await self.application(scope, receive, send)
-                return
-            if self._waiting >= self.limits.waiting:
-                raise busy(f"{self._waiting} requests are waiting already, try again later", "waiting")
+            if scope["path"].startswith("/v1/"):
+                await self._question(scope, incoming, send)
+            else:
+                await self.application(scope, incoming, send)
         except RefusedError as error:
-            await _refuse(error, scope, _Incoming(receive), send)
-            return
-        incoming, refused = _Incoming(receive), None
+            await _refuse(error, scope, incoming, send)
+
+    async def _question(self, scope: Message, incoming: _Incoming, send: Send) -> None:
+        """One of the requests that wait for a model."""
+        if self._waiting >= self.limits.waiting:
+            raise busy(f"{self._waiting} requests are waiting already, try again later", "waiting")
         self._waiting += 1
         self.metrics.waiting.inc()
         try:
             body = await self._body(scope, incoming)
             await self.application(scope, _replay(body, incoming), send)
-        except RefusedError as error:
-            refused = error
         finally:
             self._waiting -= 1
             self.metrics.waiting.dec()
-        if refused is not None:
-            await _refuse(refused, scope, incoming, send)
 
     def _check_caller(self, scope: Message) -> None:
         headers = dict(scope["headers"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from io import StringIO
 from typing import Any, TypeVar
 
@@ -35,9 +36,9 @@ class ParserEngine:
         """For each question, and each of its texts, the trees of the sentences."""
         if self._parser is None:
             self._parser = load_parser(self._name)
-        parser, reading = self._parser, Reading(lambda: load_parser(self._name))
+        reading = Reading(lambda: load_parser(self._name))
         lines = [one_line(text) for texts in asked for text in texts]
-        found = iter(in_time(lines, lambda some: reading.parse(parser, some), seconds))
+        found = in_time(lines, partial(reading.parse, self._parser), seconds)
         return [[list(next(found).trees) for _ in texts] for texts in asked]
 
     def close(self) -> None:
@@ -61,10 +62,12 @@ def in_time(
         some = []
 
 
-def long_text(place: str, text: str, language: str | None, limits: Limits, words: int) -> RefusedError | None:
+def long_text(
+    place: str, text: str, language: str | None, words: int, most_sentences: int
+) -> RefusedError | None:
     """Why a text is too long to be parsed, None if it is not; without a language it is tokens already."""
     found = tokenize(one_line(text), language) if language in LANGUAGES else [text.split()]
-    sizes = [("words", sum(map(len, found)), words), ("sentences", len(found), limits.sentences)]
+    sizes = [("words", sum(map(len, found)), words), ("sentences", len(found), most_sentences)]
     return _over(place, sizes)
 
 
@@ -118,7 +121,7 @@ def parsed_answer(question: ParseQuestion, found: Sequence[Sequence[Tree]]) -> d
 def long_texts(texts: Sequence[str], language: str, limits: Limits) -> RefusedError | None:
     """Why one of these texts is too long to be parsed, None if none is."""
     refused = (
-        long_text(f"inputs[{number}]", text, language, limits, limits.words)
+        long_text(f"inputs[{number}]", text, language, limits.words, limits.sentences)
         for number, text in enumerate(texts)
     )
     return next(filter(None, refused), None)

@@ -38,14 +38,14 @@ def load_service(runs: Runs, processes: int | None, metrics: Metrics) -> Service
         runs = replace(runs, threads=max(1, cores() // count))
     with ExitStack() as started:
         found = []
-        started_by = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes that load do not hear Ctrl-C
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes that load do not hear Ctrl-C
         try:
             for number in range(count):
                 process = ModelProcess(runs, metrics.ended.inc, spare=processes is None and number > 0)
                 started.callback(process.close)
                 found.append(process)
         finally:
-            signal.signal(signal.SIGINT, started_by)
+            signal.signal(signal.SIGINT, before)
         about = [process.about() for process in found]
         first = about[0]
         assert first is not None
