@@ -21,6 +21,7 @@ class Oracle:
     def __init__(self, text: str) -> None:
         self.tokens = [token for token in re.split(r"([()])|[ \t\n]+", text) if token]
         self.place = 0
+        self.trees: list[Nested] = []  #: those found so far
 
     def peek(self) -> str:
         """The next token, empty at the end."""
@@ -32,16 +33,15 @@ class Oracle:
         self.place += 1
         return token
 
-    def trees(self) -> list[Nested]:
+    def read(self) -> list[Nested]:
         """All trees of the text."""
-        found = []
         while self.peek():
             if self.peek() == ")":
                 raise OracleError("closes no bracket")
             if self.peek() != "(":
-                raise OracleError("text after the tree" if found else "text before the tree")
-            found.append(self.tree(outermost=True))
-        return found
+                raise OracleError("text outside a tree")
+            self.trees.append(self.tree(outermost=True))
+        return self.trees
 
     def tree(self, outermost: bool) -> Nested:
         """The tree that begins here."""

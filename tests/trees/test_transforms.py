@@ -32,7 +32,7 @@ def checked(tree: Tree) -> Tree:
 
 def nested(tree: Tree) -> oracle.Nested:
     """The tree as the oracle reads it, words spelled as in files."""
-    (found,) = oracle.Oracle(str(tree)).trees()
+    (found,) = oracle.Oracle(str(tree)).read()
     return found
 
 

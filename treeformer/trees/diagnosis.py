@@ -37,16 +37,14 @@ class Source:
 def explain(source: Source) -> TreeFormatError:
     """The error at the first place where the text, which is known not to be trees, goes wrong."""
     stack: list[_Bracket] = []
-    seen_tree = False
     for found in _TOKEN.finditer(source.text):
         token, position = found[0], found.start()
         if token == "(":
             error = _open(source, stack, position)
         elif token == ")":
             error = _close(source, stack, position)
-            seen_tree = seen_tree or not stack
         else:
-            error = _text(source, stack, token, position, seen_tree)
+            error = _text(source, stack, token, position)
         if error:
             return error
     if not stack:
@@ -107,17 +105,14 @@ def _close(source: Source, stack: list[_Bracket], position: int) -> TreeFormatEr
     )
 
 
-def _text(
-    source: Source, stack: list[_Bracket], token: str, position: int, seen_tree: bool
-) -> TreeFormatError | None:
+def _text(source: Source, stack: list[_Bracket], token: str, position: int) -> TreeFormatError | None:
     """Take a label or a word, or the error of text that is neither."""
     if "\r" in token:
         return source.error(
             "found a carriage return inside a word: it may only end a line", position + token.index("\r")
         )
     if not stack:
-        place = "text after the tree" if seen_tree else "text before the tree"
-        return source.error(f"expected '(', found {place}: {quoted(token)}", position)
+        return source.error(f"expected '(', found text outside a tree: {quoted(token)}", position)
     top = stack[-1]
     if top.has_children:
         return _untagged(source, token, position)
