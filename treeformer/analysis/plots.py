@@ -42,9 +42,11 @@ def _points(found: Found, figure: Any) -> None:
     """A panel a task: our scores with their spread, beside the paper's where its task is the same."""
     for axes, (task, rows) in _spread_over(figure, tasks_of(found)):
         there = [row for row in rows if row["runs"]]
-        for place, row in enumerate(there):
+        papers = [
+            None if task in NEAREST else papers_score(found["name"], task, row["label"]) for row in there
+        ]
+        for place, (row, paper) in enumerate(zip(there, papers, strict=True)):
             scores = values(row)
-            paper = None if task in NEAREST else papers_score(found["name"], task, row["label"])
             mean, error = statistics.mean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
             colour = measured_plots.colour_of(row["system"])
             axes.errorbar([place], [mean], yerr=[error], fmt="o", capsize=4, color=colour)
@@ -57,7 +59,7 @@ def _points(found: Found, figure: Any) -> None:
         names = [row["label"] for row in there]
         axes.set_xticks(range(len(there)), names, rotation=30, ha="right", fontsize="small")
         axes.grid(axis="y", alpha=0.3)
-        beside = "" if task in NEAREST else " (diamonds: the paper)"
+        beside = " (diamonds: the paper)" if any(papers) else ""
         axes.set_title(f"{task_name(task)}{beside}", fontsize="small")
 
 

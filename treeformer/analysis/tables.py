@@ -120,7 +120,7 @@ def _detail(found: Found, task: str, rows: Sequence[Found]) -> str:
                 row["label"],
                 *own,
                 seeds(row),
-                number(papers_score(found["name"], task, row["label"]), digits),
+                number(papers_score(found["name"], task, row["label"]), 2 if bleu else 1),
                 *_compared(found, row),
                 number(parameters),
                 number(minutes(row["runs"]), 1),
@@ -155,7 +155,8 @@ def _below(found: Found, task: str, rows: Sequence[Found]) -> list[str]:
             else "seeds are tested pair by pair, and the largest p is given"
         )
         lines.append(
-            f"p: paired bootstrap over the test set, 1,000 samples, by the seeds that both have; {pooled}."
+            "p: paired bootstrap over the test set, 1,000 samples, by the seeds that both have, so that a "
+            f"difference need not be that of the means; {pooled}."
         )
     runs = [run for row in rows for run in row["runs"]]
     signatures = dict.fromkeys(
