@@ -32,6 +32,7 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("from treeformer import load_parser; load_parser('en')", {"transformers"}),
         ("from treeformer import TreeProcessor", {"transformers", "sacremoses"}),
         ("import treeformer.cli.main", {"torch", "transformers"}),
+        ("import treeformer.training.recipe", {"torch", "transformers"}),  # a wrong key is told at once
     ],
 )
 def test_an_import_loads_no_more_than_it_needs(statement: str, absent: set[str]) -> None:

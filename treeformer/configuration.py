@@ -66,19 +66,22 @@ def _set(content: Any, override: str) -> None:
 
 def _problem(location: tuple[int | str, ...], message: str, kind: type[Recipe]) -> str:
     key = ".".join(map(str, location)) or "the recipe"
+    own = message.removeprefix("Value error, ")
+    if own != message:  # a validator of ours; one of the whole recipe names the key itself
+        return f"{key}: {own}" if location else own
     if not message.startswith("Extra inputs"):
         return f"{key}: {message[:1].lower()}{message[1:]}"
-    near = difflib.get_close_matches(str(location[-1]), _keys(kind), n=1)
+    near = difflib.get_close_matches(str(location[-1]), _keys(kind, location[:-1]), n=1)
     return f"{key}: no such key" + (f", did you mean {near[0]}?" if near else "")
 
 
-def _keys(kind: type[BaseModel]) -> set[str]:
-    """All keys of a recipe and of its parts."""
-    keys = set(kind.model_fields)
-    for field in kind.model_fields.values():
-        for part in _parts(field.annotation):
-            keys |= _keys(part)
-    return keys
+def _keys(kind: type[BaseModel], location: tuple[int | str, ...]) -> set[str]:
+    """The keys that may stand at a place of a recipe."""
+    kinds = [kind]
+    for step in location:  # one that is no field is a key of a mapping, or the kind that a union has here
+        fields = [one.model_fields[step] for one in kinds if step in one.model_fields]
+        kinds = [part for field in fields for part in _parts(field.annotation)] if fields else kinds
+    return {name for one in kinds for name in one.model_fields}
 
 
 def _parts(annotation: Any) -> Iterator[type[BaseModel]]:

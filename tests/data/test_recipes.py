@@ -42,7 +42,7 @@ def test_there_is_a_recipe_for_every_task_of_the_paper() -> None:
     ("change", "message"),
     [
         ("data.task.clases=2", r"data\.task\.clases: no such key, did you mean classes\?"),
-        ("data.task.name=sts", "data.task: value error, expected a name out of sst, imdb, .*, got 'sts'"),
+        ("data.task.name=sts", "data.task: expected a name out of sst, imdb, .*, got 'sts'"),
         ("data.vocabulary={kind: bpe, size: 1001}", "multiple of 8"),
         ("data.task.splits={dev: {file: a}}", "expected a split train, got dev"),
         ("data.task.splits={train: {file: a}, 'a/b': {file: b}}", "expected names of letters"),

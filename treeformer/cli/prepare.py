@@ -23,10 +23,11 @@ def command(
 
     treeformer prepare recipes/sst5.yaml --data DATA --output prepared/sst5
     """
-    from treeformer.data.preparation import prepare
     from treeformer.training.recipe import ExperimentRecipe
 
     experiment = read_recipe(recipe, ExperimentRecipe, changes or ())
     if not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
+    from treeformer.data.preparation import prepare
+
     prepare(experiment.data, data, output, workers=workers)

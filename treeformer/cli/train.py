@@ -26,12 +26,13 @@ def command(
     torchrun --nproc-per-node 8 -m treeformer train … does the same on 8 GPUs.
     """
     from treeformer.configuration import read_recipe
+    from treeformer.training.recipe import ExperimentRecipe
+
+    experiment = read_recipe(recipe, ExperimentRecipe, changes or [])  # before what takes seconds to load
     from treeformer.data.corpus import PreparedCorpus
     from treeformer.training.loop import train
     from treeformer.training.processes import leave
-    from treeformer.training.recipe import ExperimentRecipe
 
-    experiment = read_recipe(recipe, ExperimentRecipe, changes or [])
     try:
         train(experiment, PreparedCorpus.open(data), output, seed=seed, device=device)
     except KeyboardInterrupt:

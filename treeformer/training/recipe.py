@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, create_model, field_serializer, field_validator
+from pydantic import Field, create_model, field_serializer, model_validator
 from pydantic.fields import FieldInfo
 
 from treeformer.configuration import Recipe
 from treeformer.data.recipe import DataRecipe
-from treeformer.models.systems import System, check_size_names, system_named
 from treeformer.training.schedule import Schedule, learning_rate
+
+if TYPE_CHECKING:
+    from treeformer.models.systems import System
 
 Metric = Literal["accuracy", "loss", "bleu"]
 
@@ -131,16 +133,19 @@ class ExperimentRecipe(Recipe):
                 }
                 systems[name] = {**system, "training": kept}
 
-    @field_validator("systems")
-    @classmethod
-    def _known_systems(cls, systems: dict[str, SystemRecipe]) -> dict[str, SystemRecipe]:
-        for name, system in systems.items():
+    @model_validator(mode="after")
+    def _known_systems(self) -> Self:
+        from treeformer.models.systems import check_size_names, system_named  # loads seconds of libraries
+
+        for name, system in self.systems.items():
             check_size_names(system_named(name), system.sizes)
-        return systems
+        return self
 
     @property
     def system(self) -> System:
         """The system that is trained."""
+        from treeformer.models.systems import system_named
+
         return system_named(self.model)
 
     @property
