@@ -50,8 +50,8 @@ def _machine_table(measured: Found) -> str:
     first = measured["rows"][0]["system"]
     parts = [
         f"## {measured['device']}",
-        f"Classifiers with states of 64 numbers, in float32; {settings['sentences']} sentences a batch, "
-        f"trees: {settings['trees']}; medians of "
+        f"Classifiers with states of {settings['width']} numbers, in float32; "
+        f"{settings['sentences']} sentences a batch, trees: {settings['trees']}; medians of "
         f"{settings['rounds']} rounds in turns, in brackets the ratio to {LABELS[first]}. "
         f"{settings['threads']} threads, torch {measured['versions']['torch']}.",
     ]

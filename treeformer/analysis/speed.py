@@ -126,6 +126,7 @@ def measure_speed(
         "parsing": parsing,
         "settings": {
             **settings._asdict(),
+            "width": TINY["d_model"],
             "trees": source,
             "parser": parsed_by,
             "threads": torch.get_num_threads(),

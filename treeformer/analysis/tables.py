@@ -79,10 +79,9 @@ def _summary(found: Found, tasks: dict[str, list[Found]]) -> str:
     lines = [head]
     for label in labels:
         line = [label]
-        for task, rows in tasks.items():
+        for rows in tasks.values():
             row = next((row for row in rows if row["label"] == label), None)
-            paper = number(papers_score(found["name"], task, label), 2 if "-" in task else 1)
-            line += ["", ""] if row is None else [_score(row), paper]
+            line += ["", ""] if row is None else [_score(row), _papers_score(found, row)]
         lines.append(line)
     used = [
         column for column in range(len(head)) if any(line[column] not in ("", NOTHING) for line in lines[1:])
@@ -93,6 +92,11 @@ def _summary(found: Found, tasks: dict[str, list[Found]]) -> str:
 def _paper(task: str) -> str:
     """The heading of the paper's numbers, which may be of another task."""
     return f"paper ({NEAREST[task]})" if task in NEAREST else "paper"
+
+
+def _papers_score(found: Found, row: Found) -> str:
+    """The paper's number beside a row, with as many digits as ours; a task of two languages has BLEU."""
+    return number(papers_score(found["name"], row["task"], row["label"]), 2 if "-" in row["task"] else 1)
 
 
 def _score(row: Found) -> str:
@@ -120,7 +124,7 @@ def _detail(found: Found, task: str, rows: Sequence[Found]) -> str:
                 row["label"],
                 *own,
                 seeds(row),
-                number(papers_score(found["name"], task, row["label"]), 2 if bleu else 1),
+                _papers_score(found, row),
                 *_compared(found, row),
                 number(parameters),
                 number(minutes(row["runs"]), 1),

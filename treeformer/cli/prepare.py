@@ -25,9 +25,9 @@ def command(
     """
     from treeformer.training.recipe import ExperimentRecipe
 
-    experiment = read_recipe(recipe, ExperimentRecipe, changes or ())
     if not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
+    experiment = read_recipe(recipe, ExperimentRecipe, changes or ())  # before what takes seconds to load
     from treeformer.data.preparation import prepare
 
     prepare(experiment.data, data, output, workers=workers)
