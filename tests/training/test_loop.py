@@ -195,7 +195,9 @@ def test_the_last_checkpoints_are_averaged_if_that_is_better_on_dev(
         [checkpoints.load(folder / "state" / str(step)).tensors["model"] for step in (20, 25, 30)]
     )
     (line,) = [line for line in metrics(folder) if "averaged" in line]
-    single = min(entry["dev_loss"] for entry in metrics(folder) if "dev_loss" in entry and entry is not line)
+    single = min(
+        entry["dev_loss"] for entry in metrics(folder) if "dev_loss" in entry and "averaged" not in entry
+    )
     _, model = load(folder)
     if line["dev_loss"] < single:
         assert facts["averaged"] == 3
@@ -207,6 +209,25 @@ def test_the_last_checkpoints_are_averaged_if_that_is_better_on_dev(
     found = dev_set(recipe, corpus, Processes("cpu"))
     assert found is not None
     assert found.scores(model)["loss"] == pytest.approx(facts["best"])
+
+
+def test_the_average_is_kept_anyway_if_it_is_preferred(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    changes = ["training.metric=loss", "training.average=4", "training.updates=20", "training.save_every=5"]
+    run(corpus, folder, *changes, "training.prefer_average=true", "training.evaluate_every=20")
+    (line,) = [line for line in metrics(folder) if "averaged" in line]
+    (single,) = [
+        entry["dev_loss"] for entry in metrics(folder) if "dev_loss" in entry and "averaged" not in entry
+    ]
+    assert line["dev_loss"] > single  # of the first updates the last is the best
+    facts = json.loads((folder / "run.json").read_text())
+    assert (facts["averaged"], facts["best"]) == (4, line["dev_loss"])
+    steps = (5, 10, 15, 20)
+    mean = checkpoints.average(
+        [checkpoints.load(folder / "state" / str(step)).tensors["model"] for step in steps]
+    )
+    _, model = load(folder)
+    assert all(torch.equal(tensor, mean[name]) for name, tensor in model.state_dict().items())
 
 
 def test_sst_2_is_scored_by_halves_of_the_five_classes(tmp_path: Path) -> None:

@@ -16,7 +16,13 @@ from treeformer import (
     TreeTransformerForConditionalGeneration,
     TreeTransformerForSequenceClassification,
 )
-from treeformer.training.losses import cross_entropy_sum, divergence_sum, logits_and_targets, loss_sum
+from treeformer.training.losses import (
+    cross_entropy_sum,
+    divergence_sum,
+    logits_and_targets,
+    loss_sum,
+    with_unknown_words,
+)
 
 SIZES = {"vocab_size": 40, "d_model": 16, "encoder_layers": 1, "attention_heads": 2, "ffn_dim": 24}
 
@@ -90,6 +96,39 @@ def test_without_dropout_r_drop_changes_nothing() -> None:
     model = TransformerForSequenceClassification(TransformerConfig(**SIZES, num_labels=3, dropout=0.0))
     batch = {**plain(inputs_of(examples())), "labels": torch.tensor([0, 2, -100, 1])}
     assert loss_sum(model, batch, r_drop=5.0)[0].item() == pytest.approx(loss_sum(model, batch)[0].item())
+
+
+def test_word_dropout_makes_a_share_of_the_words_unknown_and_nothing_else() -> None:
+    torch.manual_seed(1)
+    ids = torch.randint(40, (50, 40))
+    batch = {"input_ids": ids, "labels": torch.arange(50)}
+    read = with_unknown_words(batch, 0.2)
+    changed = read["input_ids"] != ids
+    assert set(read["input_ids"][changed].tolist()) == {3}
+    assert not changed[ids <= 3].any()
+    assert changed[ids > 3].float().mean().item() == pytest.approx(0.2, abs=0.04)
+    assert read["labels"] is batch["labels"]
+    assert not torch.equal(read["input_ids"], with_unknown_words(batch, 0.2)["input_ids"])
+    assert with_unknown_words(batch, 0.0)["input_ids"] is ids
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 2.0])
+def test_the_loss_is_that_of_the_words_which_are_left(r_drop: float) -> None:
+    model = TransformerForSequenceClassification(TransformerConfig(**SIZES, num_labels=3, dropout=0.0))
+    batch = {**plain(inputs_of(examples())), "labels": torch.tensor([0, 2, -100, 1])}
+    torch.manual_seed(3)
+    loss, count = loss_sum(model, batch, r_drop=r_drop, word_dropout=0.5)
+    torch.manual_seed(3)
+    halves = 2 if r_drop else 1  # R-Drop reads the batch twice, each time without other words
+    ids = torch.cat([batch["input_ids"]] * halves)
+    left = ids.masked_fill((torch.rand(ids.shape) < 0.5) & (ids > 3), 3)
+    parts = [model(**{**batch, "input_ids": part}).logits for part in left.chunk(halves)]
+    expected = sum(literal_cross_entropy(part, batch["labels"], 0.0) for part in parts)
+    if r_drop:
+        assert not torch.equal(*left.chunk(2))
+        expected += r_drop * literal_divergence(*parts, batch["labels"])
+    assert count == 3
+    assert loss.item() == pytest.approx(expected / halves, rel=1e-5)
 
 
 def test_a_tree_classifier_is_asked_about_phrases_or_sentences() -> None:

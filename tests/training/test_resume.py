@@ -61,7 +61,7 @@ def same(one: Path, other: Path) -> None:
 
 @pytest.mark.parametrize("step", [2, 6, 10])
 def test_an_interrupted_run_saves_and_goes_on(corpus: PreparedCorpus, tmp_path: Path, step: int) -> None:
-    changes = ["training.average=2", "training.patience=9"]
+    changes = ["training.average=2", "training.patience=9", "training.word_dropout=0.3"]
     told = StopAt(step)
     with pytest.raises(KeyboardInterrupt):
         go(corpus, tmp_path / "cut", *changes, progress=told)

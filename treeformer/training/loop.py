@@ -269,12 +269,13 @@ class _Training:
                 peak_memory=peak_memory(self.processes.device),
             )
         self.told.say(
-            f"{run.folder}: {position.step} updates in {position.seconds:.0f} s; "
-            f"best {self.metric} {_shown(position.best)} after update {position.best_step}"
+            f"{run.folder}: {position.step} updates in {position.seconds:.0f} s; {self.metric} "
+            f"{_shown(position.best)} on dev "
+            + (f"after update {position.best_step}" if averaged is None else "with the mean of checkpoints")
         )
 
     def _averaged(self) -> dict[str, Tensor] | None:
-        """The mean of the last checkpoints, None if the best single one is better on dev."""
+        """The mean of the last checkpoints, None if the best single one is better on dev and may be kept."""
         every, state = self.training.saves_every, self.run.state
         chosen = [step for step in checkpoints.steps(state) if step % every == 0][-self.training.average :]
         if not chosen:
@@ -286,7 +287,7 @@ class _Training:
         scores = self.dev.scores(self.updater.model)
         self.tell({"step": self.position.step, "averaged": len(chosen), **_dev(scores)})
         self.told.say(f"mean of the checkpoints {', '.join(map(str, chosen))}: {_told(scores)}")
-        if not self._better(scores[self.metric]):
+        if not (self.training.prefer_average or self._better(scores[self.metric])):
             return None
         self.position.best = scores[self.metric]
         return mean

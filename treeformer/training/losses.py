@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from treeformer.data.vocabulary import UNKNOWN
 from treeformer.models.pretrained import IGNORED
 
 TARGETS = ("labels", "leaf_targets", "node_targets")  #: what a batch holds beside a model's inputs
@@ -65,20 +66,36 @@ def divergence_sum(one: Tensor, other: Tensor, targets: Tensor) -> Tensor:
     return both.masked_fill(targets == IGNORED, 0).sum()
 
 
+def with_unknown_words(batch: Mapping[str, Tensor], rate: float) -> Mapping[str, Tensor]:
+    """The batch with that share of its source tokens, drawn at random, read as unknown."""
+    if not rate:
+        return batch
+    ids = batch["input_ids"]
+    drawn = torch.rand(ids.shape, device=ids.device) < rate
+    return {**batch, "input_ids": ids.masked_fill(drawn & (ids > UNKNOWN), UNKNOWN)}
+
+
 def loss_sum(
-    model: nn.Module, batch: Mapping[str, Tensor], *, smoothing: float = 0.0, r_drop: float = 0.0
+    model: nn.Module,
+    batch: Mapping[str, Tensor],
+    *,
+    smoothing: float = 0.0,
+    r_drop: float = 0.0,
+    word_dropout: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """The loss summed over the targets of a batch, and their number.
+
+    Word dropout teaches a model what an unknown word is, and not to rely on single words.
 
     With R-Drop (Liang et al. 2021) the batch is read twice, each time with its own dropout; the loss of a
     target is the mean of both cross-entropies, and ``r_drop / 2`` times the divergence of both answers, that
     is half of the paper's loss, so that learning rates mean the same with and without it.
     """
     if not r_drop:
-        logits, targets = logits_and_targets(model, batch)
+        logits, targets = logits_and_targets(model, with_unknown_words(batch, word_dropout))
         return cross_entropy_sum(logits, targets, smoothing), (targets != IGNORED).sum()
     twice = {name: torch.cat([tensor, tensor]) for name, tensor in batch.items()}
-    logits, targets = logits_and_targets(model, twice)
+    logits, targets = logits_and_targets(model, with_unknown_words(twice, word_dropout))
     entropy = cross_entropy_sum(logits, targets, smoothing)
     one, other = logits.chunk(2)
     own = targets.chunk(2)[0]

@@ -38,6 +38,9 @@ class TrainingRecipe(Recipe):
     )
     clip: float = Field(default=0.0, ge=0, description="largest norm of the gradient; 0: any")
     r_drop: float = Field(default=0.0, ge=0, description="weight of R-Drop's divergence; 0: none")
+    word_dropout: float = Field(
+        default=0.0, ge=0, lt=1, description="share of the source's tokens that are read as unknown"
+    )
     accumulation: int = Field(default=1, ge=1, description="parts in which a process works on an update")
     bf16: bool = Field(default=False, description="compute in bfloat16 where that is safe")
     evaluate_every: int = Field(default=500, ge=1, description="updates between two looks at dev")
@@ -47,7 +50,14 @@ class TrainingRecipe(Recipe):
     patience: int | None = Field(default=None, ge=1, description="looks at dev without gain before it ends")
     save_every: int | None = Field(default=None, ge=1, description="default: as evaluate_every")
     keep: int = Field(default=2, ge=1, description="how many checkpoints stay, beside the best")
-    average: int = Field(default=1, ge=1, description="average the last so many checkpoints at the end")
+    average: int = Field(
+        default=1,
+        ge=1,
+        description="average the last so many checkpoints at the end; kept if better on dev than the best",
+    )
+    prefer_average: bool = Field(
+        default=False, description="keep the average anyway: the best of many looks at dev is partly luck"
+    )
     log_every: int = Field(default=100, ge=1, description="updates between two lines of metrics")
     workers: int = Field(default=1, ge=0, description="threads that put batches together ahead of time")
     graphs: bool = Field(default=False, description="CUDA graphs, one for each shape of a batch")

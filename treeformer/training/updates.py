@@ -83,7 +83,11 @@ class Updater:
             self.device.type, torch.bfloat16, enabled=training.bf16, cache_enabled=False
         ):  # a cache of casts would outlive the recording of a graph
             loss, count = loss_sum(
-                self.model, batch, smoothing=training.label_smoothing, r_drop=training.r_drop
+                self.model,
+                batch,
+                smoothing=training.label_smoothing,
+                r_drop=training.r_drop,
+                word_dropout=training.word_dropout,
             )
         loss.backward()
         self.sums += torch.stack([loss.detach().double(), count.double()])
