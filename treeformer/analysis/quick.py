@@ -17,9 +17,10 @@ QUICK_TASKS = {
     "parameters": (),
 }  #: tasks of each experiment; the others are left out
 _COMMON = ("bf16=false", "graphs=false", "log_every=50")
+_SST = ("updates=1000", "evaluate_every=250", "warm_up=200", "learning_rate=2e-3", "prefer_average=false")
 _TRAINING = {
-    "sst5": ("updates=1000", "evaluate_every=250", "warm_up=200", "learning_rate=2e-3"),
-    "sst2": ("updates=1000", "evaluate_every=250", "warm_up=200", "learning_rate=2e-3"),
+    "sst5": _SST,
+    "sst2": _SST,
     "agreement": ("updates=500", "evaluate_every=100", "share=0.25"),
     "multi30k-en-de": ("updates=300", "evaluate_every=150", "save_every=50", "warm_up=100", "share=0.25"),
 }
