@@ -19,8 +19,9 @@ _HEAD = """\
 
 The paper's tables and figures, made by `treeformer reproduce page` from the JSON files in `results/`; numbers
 in tables are not typed by hand, remarks are. [reproduction.md](reproduction.md) says how to make them.
-Numbers are mean ± standard deviation over seeds; every choice was made on dev. Minutes are of one training on
-the device named below the table, which several trainings may have shared."""
+Numbers are mean ± standard deviation over seeds; choices were made on dev or on folds of the training
+part. Minutes are of one training on the device named below the table, which several trainings may have
+shared."""
 _NOT_RUN = """\
 ## What was not run
 

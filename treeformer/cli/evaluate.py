@@ -34,7 +34,7 @@ def command(
     device: option.Device = None,
     bf16: option.Bf16 = False,
 ) -> None:
-    """Score the best model of a run on a split; predictions and scores go to RUN/predictions.
+    """Score the model of a run on a split; predictions and scores go to RUN/predictions.
 
     treeformer evaluate runs/sst5 --split test
     """

@@ -76,7 +76,7 @@ def evaluate(
     beams: int | None = None,
     length_penalty: float | None = None,
 ) -> Report:
-    """Let the best model of a run answer a split; the answers and scores go to ``RUN/predictions``.
+    """Let the model of a run answer a split; the answers and scores go to ``RUN/predictions``.
 
     Args:
         run: the folder of the run.

@@ -34,7 +34,7 @@ class Loaded(NamedTuple):
 def load_run(
     folder: str | Path, kind: Kind | None = None, *, device: str | None = None, bf16: bool = False
 ) -> Loaded:
-    """The best model of a run, ready to answer.
+    """The model of a run, ready to answer.
 
     Args:
         folder: what ``treeformer train`` wrote.
