@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,20 @@ def run(corpus: PreparedCorpus, output: Path, *changes: str, seed: int = 1) -> l
     told = Told()
     train(experiment(corpus, *changes), corpus, output, seed=seed, device="cpu", progress=told)
     return told.lines
+
+
+def dev_losses(folder: Path) -> tuple[float, list[float]]:
+    """Of the mean of checkpoints, and of every look at a single one."""
+    looks = [line for line in metrics(folder) if "dev_loss" in line]
+    (averaged,) = [line["dev_loss"] for line in looks if "averaged" in line]
+    return averaged, [line["dev_loss"] for line in looks if "averaged" not in line]
+
+
+def mean_weights_are_loaded(folder: Path, steps: Sequence[int]) -> None:
+    states = [checkpoints.load(folder / "state" / str(step)).tensors["model"] for step in steps]
+    mean = checkpoints.average(states)
+    _, model = load(folder)
+    assert all(torch.equal(tensor, mean[name]) for name, tensor in model.state_dict().items())
 
 
 def best_weights_are_loaded(corpus: PreparedCorpus, folder: Path) -> None:
@@ -191,17 +206,11 @@ def test_the_last_checkpoints_are_averaged_if_that_is_better_on_dev(
     facts = json.loads((folder / "run.json").read_text())
     there = checkpoints.steps(folder / "state")
     assert {20, 25, 30} <= set(there)
-    mean = checkpoints.average(
-        [checkpoints.load(folder / "state" / str(step)).tensors["model"] for step in (20, 25, 30)]
-    )
-    (line,) = [line for line in metrics(folder) if "averaged" in line]
-    single = min(
-        entry["dev_loss"] for entry in metrics(folder) if "dev_loss" in entry and "averaged" not in entry
-    )
+    averaged, singles = dev_losses(folder)
     _, model = load(folder)
-    if line["dev_loss"] < single:
+    if averaged < min(singles):
         assert facts["averaged"] == 3
-        assert all(torch.equal(tensor, mean[name]) for name, tensor in model.state_dict().items())
+        mean_weights_are_loaded(folder, (20, 25, 30))
     else:
         assert facts["averaged"] == 0
         best_weights_are_loaded(corpus, folder)
@@ -215,19 +224,11 @@ def test_the_average_is_kept_anyway_if_it_is_preferred(corpus: PreparedCorpus, t
     folder = tmp_path / "run"
     changes = ["training.metric=loss", "training.average=4", "training.updates=20", "training.save_every=5"]
     run(corpus, folder, *changes, "training.prefer_average=true", "training.evaluate_every=20")
-    (line,) = [line for line in metrics(folder) if "averaged" in line]
-    (single,) = [
-        entry["dev_loss"] for entry in metrics(folder) if "dev_loss" in entry and "averaged" not in entry
-    ]
-    assert line["dev_loss"] > single  # of the first updates the last is the best
+    averaged, (single,) = dev_losses(folder)
+    assert averaged > single  # of the first updates the last is the best
     facts = json.loads((folder / "run.json").read_text())
-    assert (facts["averaged"], facts["best"]) == (4, line["dev_loss"])
-    steps = (5, 10, 15, 20)
-    mean = checkpoints.average(
-        [checkpoints.load(folder / "state" / str(step)).tensors["model"] for step in steps]
-    )
-    _, model = load(folder)
-    assert all(torch.equal(tensor, mean[name]) for name, tensor in model.state_dict().items())
+    assert (facts["averaged"], facts["best"]) == (4, averaged)
+    mean_weights_are_loaded(folder, (5, 10, 15, 20))
 
 
 def test_sst_2_is_scored_by_halves_of_the_five_classes(tmp_path: Path) -> None:
