@@ -222,12 +222,12 @@ def test_the_last_checkpoints_are_averaged_if_that_is_better_on_dev(
 
 def test_the_average_is_kept_anyway_if_it_is_preferred(corpus: PreparedCorpus, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    changes = ["training.metric=loss", "training.average=4", "training.updates=20", "training.save_every=5"]
+    changes = ["training.metric=loss", "training.average=6", "training.updates=20", "training.save_every=5"]
     run(corpus, folder, *changes, "training.prefer_average=true", "training.evaluate_every=20")
     averaged, (single,) = dev_losses(folder)
     assert averaged > single  # of the first updates the last is the best
     facts = json.loads((folder / "run.json").read_text())
-    assert (facts["averaged"], facts["best"]) == (4, averaged)
+    assert (facts["averaged"], facts["best"]) == (4, averaged)  # there are no more to average
     mean_weights_are_loaded(folder, (5, 10, 15, 20))
 
 
