@@ -4,13 +4,16 @@
 
 First both run without dropout, and their losses are compared update by update; then both run as the recipe
 says, and are timed after the first updates, in which shapes are met for the first time and graphs recorded.
+How busy the GPU was is what nvidia-smi says; let the timed updates take ten seconds for it.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 import time
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +21,7 @@ from typing import NamedTuple
 import torch
 import transformers
 
-from benchmarks.common import print_machine, synchronize
+from benchmarks.common import GpuWatch, print_machine, synchronize
 from treeformer.configuration import read_recipe
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
@@ -35,6 +38,7 @@ class Speed(NamedTuple):
     seconds: float
     waiting: float
     tokens: int
+    busy: float | None
     peak: int
     graphs: int
 
@@ -68,7 +72,7 @@ class Training:
             found.append(totals.loss / totals.targets)
         return found
 
-    def timed(self, updates: int, warm_up: int) -> Speed:
+    def timed(self, updates: int, warm_up: int, watch: GpuWatch | None) -> Speed:
         """How fast it is after ``warm_up`` updates."""
         for parts in islice(self.batches, warm_up):
             self.update(parts)
@@ -84,12 +88,14 @@ class Training:
             tokens += sum(int(mask.sum()) for mask in masks)
             self.update(parts)
         synchronize(self.device)
+        end = time.perf_counter()
         add = self.updater._add
         return Speed(
             updates,
-            time.perf_counter() - start,
+            end - start,
             waiting,
             tokens,
+            watch.busy(start, end) if watch else None,
             torch.cuda.max_memory_allocated() if self.device == "cuda" else 0,
             len(add) if isinstance(add, GraphedBatches) else 0,
         )
@@ -138,12 +144,16 @@ def main() -> None:
     compare_losses(options, corpus)
     for graphs in (False, True) if options.device == "cuda" else (False,):
         training = Training(chosen(options, graphs, still=False), corpus, options.device)
-        speed = training.timed(options.updates, options.warm_up)
+        watched = options.device == "cuda" and shutil.which("nvidia-smi")
+        with GpuWatch() if watched else nullcontext() as watch:
+            speed = training.timed(options.updates, options.warm_up, watch)
         print(
             f"{'graphs' if graphs else 'eager':6}  {speed.updates / speed.seconds:8.1f} updates/s  "
             f"{speed.seconds / speed.updates * 1e3:7.2f} ms/update  "
             f"{speed.tokens / speed.seconds:10,.0f} tokens/s  "
-            f"waiting for data {speed.waiting / speed.seconds:6.1%}  peak {speed.peak / 2**20:,.0f} MiB  "
+            f"waiting for data {speed.waiting / speed.seconds:6.1%}  "
+            f"GPU busy {'–' if speed.busy is None else f'{speed.busy:.0f} %'}  "
+            f"peak {speed.peak / 2**20:,.0f} MiB  "
             f"{speed.graphs} graphs of {len(training.plan.shapes)} shapes"
         )
 
