@@ -4,7 +4,7 @@
 
 First both run without dropout, and their losses are compared update by update; then both run as the recipe
 says, and are timed after the first updates, in which shapes are met for the first time and graphs recorded.
-How busy the GPU was is what nvidia-smi says; let the timed updates take ten seconds for it.
+How busy the GPU was is what nvidia-smi says.
 """
 
 from __future__ import annotations
@@ -72,16 +72,15 @@ class Training:
             found.append(totals.loss / totals.targets)
         return found
 
-    def timed(self, updates: int, warm_up: int, watch: GpuWatch | None) -> Speed:
+    def timed(self, seconds: float, warm_up: int, watch: GpuWatch | None) -> Speed:
         """How fast it is after ``warm_up`` updates."""
         for parts in islice(self.batches, warm_up):
             self.update(parts)
         synchronize(self.device)
         if self.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        waiting, tokens, start = 0.0, 0, time.perf_counter()
-        for _ in range(updates):
-            before = time.perf_counter()
+        first, waiting, tokens, start = self.step, 0.0, 0, time.perf_counter()
+        while (before := time.perf_counter()) - start < seconds:
             parts = next(self.batches)
             waiting += time.perf_counter() - before
             masks = [part[name] for part in parts for name in ("attention_mask", "node_mask") if name in part]
@@ -91,7 +90,7 @@ class Training:
         end = time.perf_counter()
         add = self.updater._add
         return Speed(
-            updates,
+            self.step - first,
             end - start,
             waiting,
             tokens,
@@ -136,7 +135,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--compared", type=int, default=200, help="updates whose losses are compared")
     parser.add_argument("--warm-up", type=int, default=400, help="updates before the clock starts")
-    parser.add_argument("--updates", type=int, default=1000, help="updates that are timed")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long updates are timed")
     options = parser.parse_args()
     print_machine(options.device)
     print(f"transformers {transformers.__version__}")
@@ -146,7 +145,7 @@ def main() -> None:
         training = Training(chosen(options, graphs, still=False), corpus, options.device)
         watched = options.device == "cuda" and shutil.which("nvidia-smi")
         with GpuWatch() if watched else nullcontext() as watch:
-            speed = training.timed(options.updates, options.warm_up, watch)
+            speed = training.timed(options.seconds, options.warm_up, watch)
         print(
             f"{'graphs' if graphs else 'eager':6}  {speed.updates / speed.seconds:8.1f} updates/s  "
             f"{speed.seconds / speed.updates * 1e3:7.2f} ms/update  "
