@@ -5,15 +5,9 @@ from __future__ import annotations
 import argparse
 import platform
 import random
-import statistics
-import subprocess
-import threading
-import time
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import torch
 
@@ -22,7 +16,6 @@ from treeformer.analysis.timing import peak_bytes, seconds, synchronize, tree_in
 from treeformer.trees import join, read_tree_lines
 
 __all__ = [
-    "GpuWatch",
     "batches_of",
     "parse_like",
     "peak_bytes",
@@ -90,28 +83,3 @@ def print_machine(device: str) -> None:
     name = torch.cuda.get_device_name() if device == "cuda" else f"{platform.processor() or 'CPU'}"
     print(f"device: {name}; threads: {torch.get_num_threads()}")
     print(f"python {platform.python_version()}, torch {torch.__version__}")
-
-
-class GpuWatch:
-    """How busy the GPU is, by ``nvidia-smi`` ten times a second: the share of time in which a kernel ran."""
-
-    def __enter__(self) -> Self:
-        query = ["--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "--id=0", "--loop-ms=100"]
-        self._process = subprocess.Popen(["nvidia-smi", *query], stdout=subprocess.PIPE, text=True)
-        self._samples: list[tuple[float, float]] = []
-        threading.Thread(target=self._read, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.terminate()
-
-    def busy(self, start: float, end: float) -> float:
-        """Mean percentage between two times of `time.perf_counter`."""
-        return statistics.fmean(percent for when, percent in self._samples if start <= when <= end)
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._samples.append((time.perf_counter(), float(line)))

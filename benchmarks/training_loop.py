@@ -12,8 +12,11 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
+import subprocess
+import threading
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +24,7 @@ from typing import NamedTuple
 import torch
 import transformers
 
-from benchmarks.common import GpuWatch, print_machine, synchronize
+from benchmarks.common import print_machine, synchronize
 from treeformer.configuration import read_recipe
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
@@ -41,6 +44,31 @@ class Speed(NamedTuple):
     busy: float | None
     peak: int
     graphs: int
+
+
+Samples = list[tuple[float, float]]  #: times of `time.perf_counter`, and how busy in percent
+
+
+@contextmanager
+def watched_gpu(device: str) -> Iterator[Samples]:
+    """What nvidia-smi says of the GPU, ten times a second; nothing for another device or without it."""
+    samples: Samples = []
+    if device != "cuda" or not shutil.which("nvidia-smi"):
+        yield samples
+        return
+    query = ["--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "--id=0", "--loop-ms=100"]
+    with subprocess.Popen(["nvidia-smi", *query], stdout=subprocess.PIPE, text=True) as process:
+
+        def read() -> None:
+            assert process.stdout is not None
+            for line in process.stdout:
+                samples.append((time.perf_counter(), float(line)))
+
+        threading.Thread(target=read, daemon=True).start()
+        try:
+            yield samples
+        finally:
+            process.terminate()
 
 
 class Training:
@@ -72,7 +100,7 @@ class Training:
             found.append(totals.loss / totals.targets)
         return found
 
-    def timed(self, seconds: float, warm_up: int, watch: GpuWatch | None) -> Speed:
+    def timed(self, seconds: float, warm_up: int, gpu: Samples) -> Speed:
         """How fast it is after ``warm_up`` updates."""
         for parts in islice(self.batches, warm_up):
             self.update(parts)
@@ -88,13 +116,14 @@ class Training:
             self.update(parts)
         synchronize(self.device)
         end = time.perf_counter()
+        busy = [percent for when, percent in gpu if start <= when <= end]
         add = self.updater._add
         return Speed(
             self.step - first,
             end - start,
             waiting,
             tokens,
-            watch.busy(start, end) if watch else None,
+            statistics.fmean(busy) if busy else None,
             torch.cuda.max_memory_allocated() if self.device == "cuda" else 0,
             len(add) if isinstance(add, GraphedBatches) else 0,
         )
@@ -143,9 +172,8 @@ def main() -> None:
     compare_losses(options, corpus)
     for graphs in (False, True) if options.device == "cuda" else (False,):
         training = Training(chosen(options, graphs, still=False), corpus, options.device)
-        watched = options.device == "cuda" and shutil.which("nvidia-smi")
-        with GpuWatch() if watched else nullcontext() as watch:
-            speed = training.timed(options.seconds, options.warm_up, watch)
+        with watched_gpu(options.device) as gpu:
+            speed = training.timed(options.seconds, options.warm_up, gpu)
         print(
             f"{'graphs' if graphs else 'eager':6}  {speed.updates / speed.seconds:8.1f} updates/s  "
             f"{speed.seconds / speed.updates * 1e3:7.2f} ms/update  "

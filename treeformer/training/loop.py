@@ -252,7 +252,8 @@ class _Training:
     def _finish(self) -> None:
         """Choose the weights that stay, and say how it went."""
         position, run = self.position, self.run
-        averaged, count = self._averaged() if self.training.average > 1 else (None, 0)
+        chosen = self._last_checkpoints() if self.training.average > 1 else []
+        averaged = self._averaged(chosen) if chosen else None
         if self.processes.first:
             if averaged is not None:
                 run.export(averaged)
@@ -264,7 +265,7 @@ class _Training:
                 metric=self.metric,
                 best=position.best,
                 best_step=position.best_step,
-                averaged=count,
+                averaged=0 if averaged is None else len(chosen),
                 seconds=round(position.seconds, 1),
                 peak_memory=peak_memory(self.processes.device),
             )
@@ -274,23 +275,26 @@ class _Training:
             + (f"after update {position.best_step}" if averaged is None else "with the mean of checkpoints")
         )
 
-    def _averaged(self) -> tuple[dict[str, Tensor] | None, int]:
-        """The mean of the last checkpoints, and of how many; None if the best single one is kept."""
-        every, state = self.training.saves_every, self.run.state
-        chosen = [step for step in checkpoints.steps(state) if step % every == 0][-self.training.average :]
-        if not chosen:
-            return None, 0
+    def _last_checkpoints(self) -> list[int]:
+        """Steps of the checkpoints to average; a short run has fewer than were asked for."""
+        every = self.training.saves_every
+        regular = [step for step in checkpoints.steps(self.run.state) if step % every == 0]
+        return regular[-self.training.average :]
+
+    def _averaged(self, chosen: list[int]) -> dict[str, Tensor] | None:
+        """The mean of these checkpoints, None if the best single one is better on dev and may be kept."""
+        state = self.run.state
         mean = checkpoints.average([checkpoints.load(state / str(step)).tensors["model"] for step in chosen])
         if self.dev is None:
-            return mean, len(chosen)
+            return mean
         load_weights(self.updater, mean)
         scores = self.dev.scores(self.updater.model)
         self.tell({"step": self.position.step, "averaged": len(chosen), **_dev(scores)})
         self.told.say(f"mean of the checkpoints {', '.join(map(str, chosen))}: {_told(scores)}")
         if not (self.training.prefer_average or self._better(scores[self.metric])):
-            return None, 0
+            return None
         self.position.best = scores[self.metric]
-        return mean, len(chosen)
+        return mean
 
 
 @contextmanager
