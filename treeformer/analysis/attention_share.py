@@ -15,7 +15,7 @@ from torch import Tensor
 from treeformer.analysis.work import attention_path
 from treeformer.data.batching import collate
 from treeformer.data.buckets import Shape
-from treeformer.data.split import Example, Split
+from treeformer.data.split import Example, Rows, Split
 from treeformer.evaluation.report import corpus_of
 from treeformer.inference.batches import batches_by_size
 from treeformer.inference.loading import load_run
@@ -82,18 +82,11 @@ def _on_nodes(weights: Tensor, leaves: int, there: Tensor) -> Tensor:
 
 def _teacher_forced(examples: Sequence[Example], device: torch.device) -> dict[str, Tensor]:
     """Sources and references, padded to the longest."""
-    widths = [
-        max(len(part) for part in parts)
-        for parts in zip(*((one.input_ids, one.node_ids, _target(one)) for one in examples), strict=True)
-    ]
+    rows = Rows.of(examples)
+    assert rows.target_ids is not None
+    widths = [int(lists.lengths.max()) for lists in (rows.input_ids, rows.node_ids, rows.target_ids)]
     shape = Shape(len(examples), widths[0], widths[1], widths[2] + 1)  # and </s>
-    batch = collate(examples, shape)
-    return {name: tensor.to(device) for name, tensor in batch.items()}
-
-
-def _target(example: Example) -> Any:
-    assert example.target_ids is not None
-    return example.target_ids
+    return {name: tensor.to(device) for name, tensor in collate(rows, shape).items()}
 
 
 def _spread(shares: Shares) -> dict[str, Any]:

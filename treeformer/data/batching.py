@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treeformer.data.buckets import Shape, buckets_of
-from treeformer.data.split import Example, Examples, Integers, integers
+from treeformer.data.split import Example, Examples, Integers, Lists, Rows, integers
 from treeformer.data.vocabulary import END, IGNORED, PAD
 
 Reads = Literal["trees", "words"]
@@ -116,37 +116,38 @@ def _containers(widths: NDArray[np.int64]) -> list[int | None]:
 
 
 def collate(
-    examples: Sequence[Example], shape: Shape, *, reads: Reads = "trees", real: int | None = None
+    rows: Rows, shape: Shape, *, reads: Reads = "trees", real: int | None = None
 ) -> dict[str, Tensor]:
     """The model's inputs and targets as int64 tensors of this shape.
 
-    The first ``real`` examples count, all by default; the rows after them repeat the first example, with
+    The first ``real`` rows count, all by default; what is left of the shape repeats the first row, with
     targets −100. For translation the words of ``reads="words"`` end with ``</s>``, and ``labels`` are the
     target tokens with ``</s>``; otherwise ``labels`` are the classes of the examples.
     """
-    if not 1 <= len(examples) <= shape.rows:
-        raise ValueError(f"examples: expected 1 to {shape.rows} for this shape, got {len(examples)}")
-    real = len(examples) if real is None else real
-    first = examples[0]
-    columns = list(zip(*examples[:real], *[first] * (shape.rows - real), strict=True))
-    translates = first.target_ids is not None
-    end = END if translates and reads == "words" else None
+    count = len(rows.input_ids.lengths)
+    if not 1 <= count <= shape.rows:
+        raise ValueError(f"rows: expected 1 to {shape.rows} for this shape, got {count}")
+    end = END if rows.target_ids is not None and reads == "words" else None
     batch = {}
-    batch["input_ids"], batch["attention_mask"] = _padded(columns[0], shape.leaves, PAD, end)
+    batch["input_ids"], batch["attention_mask"] = _padded(rows.input_ids, shape.leaves, PAD, end)
     if reads == "trees":
-        batch["node_ids"], batch["node_mask"] = _padded(columns[1], shape.nodes, 0)
-        spans, _ = _padded([part.reshape(-1) for part in columns[2]], 2 * shape.nodes, 0)
-        batch["node_spans"] = spans.reshape(shape.rows, shape.nodes, 2)
-        if first.leaf_targets is not None:
-            batch["leaf_targets"], _ = _padded(columns[3], shape.leaves, IGNORED)
-        if first.node_targets is not None:
-            batch["node_targets"], _ = _padded(columns[4], shape.nodes, IGNORED)
-    if first.label is not None:
-        batch["labels"] = np.array(columns[5], np.int64)
-    if translates:
-        batch["labels"], _ = _padded(columns[6], shape.targets, IGNORED, END)
+        batch["node_ids"], batch["node_mask"] = _padded(rows.node_ids, shape.nodes, 0)
+        spans, _ = _padded(rows.node_spans, 2 * shape.nodes, 0)
+        batch["node_spans"] = spans.reshape(count, shape.nodes, 2)
+        if rows.leaf_targets is not None:
+            batch["leaf_targets"], _ = _padded(rows.leaf_targets, shape.leaves, IGNORED)
+        if rows.node_targets is not None:
+            batch["node_targets"], _ = _padded(rows.node_targets, shape.nodes, IGNORED)
+    if rows.label is not None:
+        batch["labels"] = rows.label.astype(np.int64)
+    if rows.target_ids is not None:
+        batch["labels"], _ = _padded(rows.target_ids, shape.targets, IGNORED, END)
+    if count < shape.rows:
+        place = np.arange(shape.rows)
+        filled = np.where(place < count, place, 0)
+        batch = {name: values[filled] for name, values in batch.items()}
     for name in batch.keys() & {"leaf_targets", "node_targets", "labels"}:
-        batch[name][real:] = IGNORED
+        batch[name][count if real is None else real :] = IGNORED
     return {name: torch.from_numpy(values) for name, values in batch.items()}
 
 
@@ -157,37 +158,27 @@ def questions(
 
     The words of ``reads="words"`` end with ``</s>`` if the model ``translates``.
     """
-    ends = translates and reads == "words"
-    asked = [
-        Example(
-            example.input_ids,
-            example.node_ids,
-            example.node_spans,
-            target_ids=integers([]) if ends else None,  # a target of nothing asks for </s>
-        )
-        for example in examples
-    ]
-    shape = Shape(
-        len(asked),
-        max(len(example.input_ids) for example in asked) + ends,
-        max(len(example.node_ids) for example in asked),
-        1,
-    )
+    rows = Rows.of(examples)
+    asked = Rows(rows.input_ids, rows.node_ids, rows.node_spans)
+    shape = Shape(len(examples), int(rows.input_ids.lengths.max()), int(rows.node_ids.lengths.max()), 1)
+    if translates and reads == "words":  # a target of nothing asks for </s>
+        asked = asked._replace(target_ids=Lists.of([integers([])] * len(examples)))
+        shape = shape._replace(leaves=shape.leaves + 1)
     batch = collate(asked, shape, reads=reads)
     batch.pop("labels", None)
     return batch
 
 
 def _padded(
-    parts: Sequence[Integers], width: int, fill: int, end: int | None = None
+    lists: Lists, width: int, fill: int, end: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """``parts`` as rows of ``width`` numbers, each followed by ``end``; and 1 where they are, 0 elsewhere."""
-    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
-    padded = np.full((len(parts), width), fill, np.int64)
+    """``lists`` as rows of ``width`` numbers, each followed by ``end``; and 1 where they are, 0 elsewhere."""
+    count, lengths = len(lists.lengths), lists.lengths
+    padded = np.full((count, width), fill, np.int64)
     inside = np.arange(width) < lengths[:, None]
-    padded[inside] = np.concatenate(parts)
+    padded[inside] = lists.values
     if end is not None:
-        padded[np.arange(len(parts)), lengths] = end
+        padded[np.arange(count), lengths] = end
         inside = np.arange(width) <= lengths[:, None]
     return padded, inside.astype(np.int64)
 
@@ -222,8 +213,7 @@ def loader(
 
     def make(update: Batch, one: int) -> dict[str, Tensor]:
         chosen = update[one] if len(update[one]) else update[0][:1]  # an empty shard repeats an example
-        rows = [examples[index] for index in chosen.tolist()]
-        batch = collate(rows, plan.shape(update), reads=plan.reads, real=len(update[one]))
+        batch = collate(examples.rows(chosen), plan.shape(update), reads=plan.reads, real=len(update[one]))
         return {name: tensor.pin_memory() for name, tensor in batch.items()} if pin_memory else batch
 
     wanted = ((update, one) for update in updates for one in ranks)

@@ -33,6 +33,49 @@ class Example(NamedTuple):
     group: int = 0  #: what scores are broken down by, such as the number of attractors
 
 
+class Lists(NamedTuple):
+    """Lists of numbers, one after another in one array."""
+
+    values: Integers
+    lengths: NDArray[np.int64]  #: of each list
+
+    @classmethod
+    def of(cls, lists: Sequence[Integers]) -> Lists:
+        """These lists, at least one."""
+        return cls(np.concatenate(lists), np.fromiter(map(len, lists), np.int64, len(lists)))
+
+    @classmethod
+    def taken(cls, values: Integers, starts: Integers, ends: Integers) -> Lists:
+        """The parts of ``values`` from each start to its end."""
+        lengths = (ends - starts).astype(np.int64)
+        moved = starts - (np.cumsum(lengths) - lengths)  # from where a list is going to be to where it is
+        return cls(values[np.repeat(moved, lengths) + np.arange(lengths.sum())], lengths)
+
+
+class Rows(NamedTuple):
+    """Several examples, column by column; see `Example`."""
+
+    input_ids: Lists
+    node_ids: Lists
+    node_spans: Lists  #: two numbers a node
+    leaf_targets: Lists | None = None
+    node_targets: Lists | None = None
+    label: Integers | None = None
+    target_ids: Lists | None = None
+
+    @classmethod
+    def of(cls, examples: Sequence[Example]) -> Rows:
+        """These examples, at least one."""
+        columns: dict[str, Any] = {}
+        for name in cls._fields:
+            column = [getattr(example, name) for example in examples]
+            if column[0] is not None:
+                columns[name] = (
+                    integers(column) if name in NUMBERS else Lists.of([part.reshape(-1) for part in column])
+                )
+        return cls(**columns)
+
+
 class Examples(Protocol):
     """What batches are made of: a `Split`, or the `Phrases` of one."""
 
@@ -42,6 +85,10 @@ class Examples(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Example: ...
+
+    def rows(self, numbers: NDArray[np.int64]) -> Rows:
+        """The examples of these numbers, much faster than one by one."""
+        ...
 
 
 class SplitWriter:
@@ -134,6 +181,18 @@ class Split:
             0 if group is None else int(group[index]),
         )
 
+    def rows(self, numbers: NDArray[np.int64]) -> Rows:
+        """See `Examples.rows`."""
+        columns: dict[str, Any] = {}
+        for name in self._columns & {*Rows._fields}:
+            values = self._values[name]
+            if name in NUMBERS:
+                columns[name] = values[numbers]
+            else:
+                starts = self._starts[name]
+                columns[name] = Lists.taken(values, starts[numbers], starts[numbers + 1])
+        return Rows(**columns)
+
     def _slice(self, name: str, index: int) -> slice:
         starts = self._starts[name]
         return slice(starts[index], starts[index + 1])
@@ -222,6 +281,12 @@ class Phrases:
             label=int(self._labels[index]),
         )
 
+    def rows(self, numbers: NDArray[np.int64]) -> Rows:
+        """See `Examples.rows`."""
+        none = Lists(_NO_NODES, np.zeros(len(numbers), np.int64))
+        words = Lists.taken(self._tokens, self._starts[numbers], self._ends[numbers])
+        return Rows(words, none, none, label=self._labels[numbers])
+
     @property
     def sizes(self) -> Integers:
         """``[N, 3]``: the number of words, and twice 0."""
@@ -247,6 +312,10 @@ class Subset:
 
     def __getitem__(self, index: int) -> Example:
         return self._examples[int(self.numbers[index])]
+
+    def rows(self, numbers: NDArray[np.int64]) -> Rows:
+        """See `Examples.rows`."""
+        return self._examples.rows(self.numbers[numbers])
 
     @property
     def sizes(self) -> Integers:
