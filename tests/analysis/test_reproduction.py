@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from tests.analysis.forked import Fork
 from tests.analysis.toys import parallel_data, parallel_recipe, sentiment_data, sentiment_recipe
 from treeformer.analysis import runner
-from treeformer.analysis.reproduction import Wanted, listing, remake, reproduce
+from treeformer.analysis.reproduction import Wanted, chosen_names, listing, remake, reproduce
 from treeformer.analysis.runner import Runner
 from treeformer.analysis.work import Work
 from treeformer.cli.main import app
@@ -151,11 +151,25 @@ def test_runs_of_another_machine_stay_in_the_results_while_the_recipe_is_the_sam
     assert place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
     assert row_of(place.found("classification"), "Tree-LSTM") == before
     sentiment_recipe(place.folder / "recipes", learning_rate=0.02)
-    with pytest.raises(ValueError, match="found none"):
-        place.reproduce("classification", only=("tree-lstm/sst9",), seeds=(1,))
     assert not place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
     assert "this run has another recipe (training.learning_rate was 0.01, now 0.02)" in place.told[-2]
     assert not row_of(place.found("classification"), "Tree-LSTM")["runs"]
+
+
+def test_only_names_what_there_is() -> None:
+    """Of a name that no experiment has, a dry run says so as well as a run."""
+    assert chosen_names("controls", Wanted(only=("sst5",))) == ["controls"]
+    some = chosen_names("all", Wanted(only=("tree-lstm/sst5",)))
+    assert "classification" in some
+    assert not {"translation", "speed"} & {*some}
+    assert {"speed", "parameters"} < {*chosen_names("all", Wanted())}
+    for name in ("classification", "all"):
+        with pytest.raises(
+            ValueError, match=f"--only sst9: expected tasks and systems of {name}, found none"
+        ):
+            chosen_names(name, Wanted(only=("sst9",)))
+    found = CliRunner().invoke(app, ["reproduce", "translation", "--only", "sst9", "--dry-run"])
+    assert "expected tasks and systems of translation, found none" in str(found.exception)
 
 
 def test_translation_and_its_attention(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

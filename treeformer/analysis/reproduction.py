@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treeformer.analysis.cells import Cell
-from treeformer.analysis.experiments import Experiment, experiment
+from treeformer.analysis.experiments import NAMES, Experiment, experiment
 from treeformer.analysis.numbers import Found
 from treeformer.analysis.parameters import count_parameters
 from treeformer.analysis.plots import plot
@@ -54,6 +54,15 @@ class Wanted:
         return f"quick-{name}" if self.quick else name
 
 
+def chosen_names(name: str, wanted: Wanted) -> list[str]:
+    """The experiment of a name, or of ``all`` of them those that have something that is wanted."""
+    names = NAMES if name == "all" else (experiment(name).name,)
+    found = [one for one in names if not wanted.only or wanted.cells(wanted.experiment(one))]
+    if not found:
+        raise ValueError(f"--only {' '.join(wanted.only)}: expected tasks and systems of {name}, found none")
+    return found
+
+
 def reproduce(name: str, wanted: Wanted, work: Work, runner: Runner, results: Path) -> bool:
     """Run what is missing of an experiment and write its results; whether all that was wanted is there."""
     chosen = wanted.experiment(name)
@@ -65,8 +74,6 @@ def reproduce(name: str, wanted: Wanted, work: Work, runner: Runner, results: Pa
         write_results(about, results / wanted.file(name), runner.tell)
         return True
     cells = wanted.cells(chosen)
-    if not cells and wanted.only:
-        raise ValueError(f"--only {' '.join(wanted.only)}: expected tasks and systems of {name}, found none")
     jobs = work.jobs(cells)
     runner.run(jobs)
     before = load_found(results / f"{wanted.file(name)}.json")

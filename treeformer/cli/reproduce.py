@@ -62,7 +62,7 @@ def command(
 
     treeformer reproduce classification --data DATA --work work --jobs 8
     """
-    from treeformer.analysis.reproduction import Wanted, reproduce
+    from treeformer.analysis.reproduction import Wanted, chosen_names, reproduce
     from treeformer.analysis.runner import Runner
     from treeformer.analysis.work import Work
     from treeformer.machine import chosen_device
@@ -77,7 +77,7 @@ def command(
     cores = os.cpu_count() or 1
     count = jobs or (min(_AT_ONCE, cores) if chosen_device(device).type == "cuda" else cores)
     place = Work(folder, recipes, data=data, device=device, workers=max(1, count // 2), commit=commit)
-    names = _chosen(name)
+    names = chosen_names(name, wanted)
     if dry_run:
         for one in names:
             _list(one, wanted, place)
@@ -86,12 +86,6 @@ def command(
     complete = [reproduce(one, wanted, place, runner, results) for one in names if not runner.stopped]
     if runner.stopped or not all(complete):
         raise typer.Exit(1)
-
-
-def _chosen(name: str) -> tuple[str, ...]:
-    from treeformer.analysis.experiments import NAMES, experiment
-
-    return NAMES if name == "all" else (experiment(name).name,)
 
 
 def _list(name: str, wanted: Wanted, work: Work) -> None:
