@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -54,3 +55,27 @@ def train(
 
     chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     train_parser(read_recipe(recipe, ParserRecipe), data, output, device=chosen)
+
+
+@app.command("recombine")
+def recombine(
+    trees: Annotated[Path, typer.Argument(help="Trees of a parser, one line or more.")],
+    count: Annotated[int, typer.Option(min=1, help="How many sentences to make.")],
+    language: Annotated[str, typer.Option(help="Of the text: en, de or fr.")] = "en",
+    seed: Annotated[int, typer.Option(help="Another one gives other sentences.")] = 1,
+) -> None:
+    """Write new sentences made of the phrases of old ones, one a line, for a parser to make trees of.
+
+    treeformer parser recombine trees.fr --count 100000 --language fr > more.fr
+    """
+    from treeformer.data.tokens import detokenize
+    from treeformer.parsing.contractions import contract
+    from treeformer.training.recombination import recombined
+    from treeformer.trees import read_trees
+
+    problems: list[Exception] = []
+    found = read_trees(trees, unary="keep", on_error=problems.append)
+    for words in recombined(map(contract, found) if language == "fr" else found, count, seed=seed):
+        print(detokenize(words, language))
+    if problems:
+        print(f"{len(problems)} lines left out; the first: {problems[0]}", file=sys.stderr)

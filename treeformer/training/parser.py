@@ -102,7 +102,7 @@ def train_parser(
         examples, known_words=network_recipe.known_words, buckets=network_recipe.buckets, rare=learning.rare
     )
     table = TypeTable(inventory.lexicon)
-    corpus = Corpus(examples, inventory, table)
+    corpus = Corpus(examples, inventory, table, device)
     table.freeze(device)
     sizes = NetworkSizes(
         words=len(inventory.lexicon.words),
@@ -173,7 +173,7 @@ def _learn(
     weights = list(network.parameters())
     average = [weight.detach().clone() for weight in weights]
     start, words = time.perf_counter(), 0
-    for update, batch in enumerate(_endless(corpus, recipe, device), start=1):
+    for update, batch in enumerate(_endless(corpus, recipe), start=1):
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             inputs = table.inputs(batch, lower=learning.lower, unknown=learning.unknown)
             parts = losses(network, batch, inputs)
@@ -198,10 +198,10 @@ def _learn(
     return dict(zip(names, average, strict=True))
 
 
-def _endless(corpus: Corpus, recipe: ParserRecipe, device: torch.device) -> Iterator[Batch]:
+def _endless(corpus: Corpus, recipe: ParserRecipe) -> Iterator[Batch]:
     epoch = 0
     while True:
-        yield from corpus.batches(recipe.learning.batch_words, recipe.seed + epoch, device)
+        yield from corpus.batches(recipe.learning.batch_words, recipe.seed + epoch)
         epoch += 1
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from treeformer.parsing.lexicon import PIECES, Lexicon
 from treeformer.trees import Tree
@@ -104,42 +103,59 @@ class TypeTable:
 
 
 class Corpus:
-    """Encoded sentences, and batches of them."""
+    """All sentences one behind the other, on the device, and batches of them."""
 
-    def __init__(self, examples: Iterable[Example], inventory: Inventory, table: TypeTable) -> None:
+    def __init__(
+        self, examples: Sequence[Example], inventory: Inventory, table: TypeTable, device: torch.device
+    ) -> None:
         labels = {label: number for number, label in enumerate(inventory.labels)}
         tags = {tag: number for number, tag in enumerate(inventory.tags)}
-        self.sentences = [
-            (
-                torch.tensor([table.number(word) for word in example.words]),
-                torch.tensor([tags.get(tag, IGNORED) for tag in example.tags]),
-                torch.tensor([(*span, labels.get(label, IGNORED)) for span, label in example.spans.items()]),
-            )
+        self.words = [len(example.words) for example in examples]
+        self.phrases = [len(example.spans) for example in examples]
+        spans = (
+            number
             for example in examples
-        ]
+            for (start, end), label in example.spans.items()
+            for number in (start, end, labels.get(label, IGNORED))
+        )
+        self._types = _column((table.number(word) for one in examples for word in one.words), device)
+        self._tags = _column((tags.get(tag, IGNORED) for one in examples for tag in one.tags), device)
+        self._spans = _column(spans, device).view(-1, 3)
+        self._words, self._phrases = _column(self.words, device), _column(self.phrases, device)
+        self._first_word = self._words.cumsum(0) - self._words
+        self._first_phrase = self._phrases.cumsum(0) - self._phrases
 
-    def batches(self, words: int, seed: int, device: torch.device) -> Iterator[Batch]:
+    def batches(self, words: int, seed: int) -> Iterator[Batch]:
         """All sentences once, in batches of at most ``words`` words with padding, shuffled by the seed."""
-        chance = random.Random(seed)
-        sizes = [len(sentence[0]) for sentence in self.sentences]
-        order = sorted(range(len(sizes)), key=lambda index: sizes[index] + 2 * chance.random())
+        chance = np.random.default_rng(seed)
+        order = np.argsort(self.words + 2 * chance.random(len(self.words)))
         batches: list[list[int]] = [[]]
-        for index in order:
-            if batches[-1] and (len(batches[-1]) + 1) * (sizes[index] + 2) > words:
+        for index in order.tolist():
+            if batches[-1] and (len(batches[-1]) + 1) * (self.words[index] + 2) > words:
                 batches.append([])
             batches[-1].append(index)
         chance.shuffle(batches)
         for batch in batches:
-            yield self._padded(batch, device)
+            yield self.batch(batch)
 
-    def _padded(self, indices: list[int], device: torch.device) -> Batch:
-        types, tags, spans = zip(*(self.sentences[index] for index in indices), strict=True)
-        lengths = torch.tensor([len(own) for own in types])
-        rows = torch.arange(len(spans)).repeat_interleave(torch.tensor([len(own) for own in spans]))
-        tensors = (
-            pad_sequence(list(types), batch_first=True),
-            torch.arange(int(lengths.max())) < lengths[:, None],
-            pad_sequence(list(tags), batch_first=True, padding_value=IGNORED),
-            torch.cat([rows[:, None], torch.cat(spans)], dim=1),
+    def batch(self, indices: Sequence[int]) -> Batch:
+        """These sentences, put together on the device, which need not be waited for."""
+        device = self._types.device
+        chosen = torch.tensor(indices).to(device, non_blocking=True)
+        place = torch.arange(max(self.words[index] for index in indices), device=device)
+        mask = place < self._words[chosen, None]
+        at = torch.where(mask, self._first_word[chosen, None] + place, 0)
+        count = sum(self.phrases[index] for index in indices)
+        row = torch.repeat_interleave(self._phrases[chosen], output_size=count)
+        before = self._phrases[chosen].cumsum(0) - self._phrases[chosen]
+        spans = self._spans[(self._first_phrase[chosen] - before)[row] + torch.arange(count, device=device)]
+        return Batch(
+            self._types[at].masked_fill(~mask, 0).long(),
+            mask,
+            self._tags[at].masked_fill(~mask, IGNORED).long(),
+            torch.cat([row[:, None], spans.long()], dim=1),
         )
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in tensors))
+
+
+def _column(numbers: Iterable[int], device: torch.device) -> Tensor:
+    return torch.from_numpy(np.fromiter(numbers, np.int32)).to(device)

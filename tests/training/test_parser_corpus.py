@@ -1,0 +1,69 @@
+"""Trees as batches for the parser's network, against taking them apart one by one."""
+
+from __future__ import annotations
+
+import torch
+
+from treeformer.training.parser_corpus import IGNORED, Batch, Corpus, Inventory, TypeTable, example_of
+from treeformer.trees import Tree
+
+BRACKETS = (
+    "(ROOT (S (NP (DT The) (NN cat)) (VP (VBD saw) (NP (DT the) (NN dog))) (. .)))",
+    "(ROOT (S (NP (NNP Ann)) (VP (VBD slept))))",
+    "(ROOT (NP (DT A) (NN cat)))",
+    "(ROOT (S (NP (DT The) (NN dog)) (VP (VBD slept) (PP (IN in) (NP (DT the) (NN park)))) (. .)))",
+    "(ROOT (X (INTJ (UH Oh)) (. .)))",
+)
+EXAMPLES = [example_of(Tree.from_brackets(line, unary="keep")) for line in BRACKETS]
+INVENTORY = Inventory.of(EXAMPLES, known_words=20, buckets=50, rare=2)
+
+
+def corpus() -> tuple[Corpus, TypeTable]:
+    table = TypeTable(INVENTORY.lexicon)
+    return Corpus(EXAMPLES, INVENTORY, table, torch.device("cpu")), table
+
+
+def told(batch: Batch, table: TypeTable) -> list[tuple[object, ...]]:
+    """What a batch says of each sentence, in words."""
+    words = list(table.numbers)
+    found: list[tuple[object, ...]] = []
+    for row, mask in enumerate(batch.mask):
+        there = int(mask.sum())
+        assert mask[:there].all()
+        assert batch.tags[row, there:].eq(IGNORED).all()
+        spans = {
+            (start, end): None if label == IGNORED else INVENTORY.labels[label]
+            for number, start, end, label in batch.spans.tolist()
+            if number == row
+        }
+        tags = [None if tag == IGNORED else INVENTORY.tags[tag] for tag in batch.tags[row, :there].tolist()]
+        found.append(([words[number] for number in batch.types[row, :there].tolist()], tags, spans))
+    return found
+
+
+def told_one_by_one(index: int) -> tuple[object, ...]:
+    example = EXAMPLES[index]
+    spans = {span: label if label in INVENTORY.labels else None for span, label in example.spans.items()}
+    return list(example.words), [tag if tag in INVENTORY.tags else None for tag in example.tags], spans
+
+
+def test_a_batch_has_the_words_tags_and_spans_of_its_sentences() -> None:
+    sentences, table = corpus()
+    for indices in ([0], [3, 1, 4], [4, 4, 0, 2]):
+        assert told(sentences.batch(indices), table) == [told_one_by_one(index) for index in indices]
+
+
+def test_an_epoch_has_every_sentence_once_within_the_bound() -> None:
+    sentences, table = corpus()
+    seen = []
+    for batch in sentences.batches(12, seed=3):
+        count, longest = batch.types.shape
+        assert count == 1 or count * (longest + 2) <= 12
+        seen += told(batch, table)
+    assert sorted(map(str, seen)) == sorted(str(told_one_by_one(index)) for index in range(len(EXAMPLES)))
+
+
+def test_another_seed_gives_another_order() -> None:
+    sentences, table = corpus()
+    orders = {str([told(batch, table) for batch in sentences.batches(8, seed)]) for seed in range(5)}
+    assert len(orders) > 1
