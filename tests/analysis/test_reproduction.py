@@ -167,7 +167,7 @@ def test_only_names_what_there_is() -> None:
         with pytest.raises(
             ValueError, match=f"--only sst9: expected tasks and systems of {name}, found none"
         ):
-            chosen_names(name, Wanted(only=("sst9",)))
+            chosen_names(name, Wanted(only=("sst5", "sst9")))
     found = CliRunner().invoke(app, ["reproduce", "translation", "--only", "sst9", "--dry-run"])
     assert "expected tasks and systems of translation, found none" in str(found.exception)
 

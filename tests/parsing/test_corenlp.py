@@ -273,7 +273,7 @@ class TestModels:
             assert tree.tags == ("NNP", "VBZ", "IN", "NNP", ".")
 
     def test_unsplit_words(self) -> None:
-        with CoreNlpParser("fr", model="sr", split_words=False, memory="2g") as parser:
+        with CoreNlpParser("fr", model="sr", unsplit=True, memory="2g") as parser:
             [[tree]] = parser.parse_texts(["Il rêve du jardin."])
             assert tree.words == ("Il", "rêve", "du", "jardin", ".")
 

@@ -15,6 +15,8 @@ BRACKETS = (
     "(ROOT (S (NP (DT The) (NN cat)) (VP (VBD saw) (NP (DT the) (JJ old) (NN dog))) (. .)))",
     "(ROOT (S (NP (DT A) (NN boy)) (VP (VBD ran) (PP (IN to) (NP (DT the) (NN park)))) (. .)))",
     "(S (NP (NNP Ann)) (VP (VBD slept) (PP (IN in) (NP (DT a) (NN tent))) (ADVP (RB very) (RB well))))",
+    "(ROOT (X (DT The) (NN park) (VBD saw) (DT the) (JJ old) (NN dog) (. .)))",  # no phrase of it is traded
+    "(ROOT (S (NP (PRP They)) (VP (VBD saw) (NP (DT a) (NN park)) (PP (IN at) (NP (NN noon))))))",
 )
 TREES = [Tree.from_brackets(line, unary="keep") for line in BRACKETS]
 
@@ -32,6 +34,7 @@ def traded(trees: list[Tree]) -> set[tuple[str, ...]]:
         for other, other_label, other_start, other_end in phrases:
             first, other_first = tree.words[start].lower(), other.words[other_start].lower()
             begins = first == other_first if label == "NP" else tree.tags[start] == other.tags[other_start]
+            begins = begins and (first[0] in "aeiouyh") == (other_first[0] in "aeiouyh")
             if label == other_label and begins and (end - start > 3) == (other_end - other_start > 3):
                 taken = [other_first, *other.words[other_start + 1 : other_end]]
                 words = [*tree.words[:start], *taken, *tree.words[end:]]
@@ -41,12 +44,13 @@ def traded(trees: list[Tree]) -> set[tuple[str, ...]]:
 
 def test_short_sentences_trade_one_phrase_in_all_ways_that_there_are() -> None:
     expected = traded(TREES)
-    assert ("The", "park", "saw", "the", "old", "dog", ".") in expected
+    assert ("The", "cat", "saw", "the", "park", ".") in expected
+    assert ("The", "park", "saw", "the", "old", "dog", ".") not in expected  # which is a sentence already
     found = recombined(TREES, len(expected))
     assert set(found) == expected
     assert len(found) == len(expected)
     with pytest.raises(
-        ValueError, match=f"enough for {len(expected) + 1} new sentences, found {len(expected)}"
+        ValueError, match=f"for {len(expected) + 1} new sentences, found {len(expected)} until 1000 tries"
     ):
         recombined(TREES, len(expected) + 1)
 
@@ -59,15 +63,55 @@ def test_a_seed_gives_the_same_sentences_again_and_another_seed_others() -> None
 def test_long_sentences_trade_several_phrases_none_inside_another() -> None:
     phrases = " ".join(f"(NP (DT the) (NN x{place}))" for place in range(12))
     tree = Tree.from_brackets(f"(ROOT (S {phrases} (. .)))", unary="keep")
+    changes = set()
     for words in recombined([tree], 50):
         assert len(words) == 25
-        changed = sum(words[place] != tree.words[place] for place in range(25))
-        assert 1 <= changed <= 3  # 1 + 25 // 10
         assert [word.lower() for word in words[::2]] == ["the"] * 12 + ["."]
+        changes.add(sum(words[place] != tree.words[place] for place in range(25)))
+    assert max(changes) == 3  # 1 + 25 // 10
+
+
+def test_no_phrase_is_traded_inside_another_that_is() -> None:
+    short = [("the", "a"), ("the", "b"), ("the", "c"), ("the", "d"), ("the", "big", "e")]
+    a, b, c, d, e = (f"(NP {' '.join(f'(X {word})' for word in words)})" for words in short)
+    trees = [
+        f"(ROOT (S (NP {a} (PP (X of) {b})) (X met) (X men) (X and) (X women) (X there)))",
+        f"(ROOT (S (NP {c} (PP (X of) {d})) (X ran) (X to) (X them)))",
+        f"(ROOT (S (X who) (X saw) {e} (X run)))",
+    ]
+    long = [("the", "a", "of", "the", "b"), ("the", "c", "of", "the", "d")]
+    expected = {*long, *((*one, "of", *other) for one in short for other in short)}
+    found = recombined([Tree.from_brackets(line, unary="keep") for line in trees], 30)
+    begins = {words[: words.index("met")] for words in found if "met" in words}
+    assert len(begins) > 10
+    assert begins <= expected
+    assert all(words[-4:] == ("men", "and", "women", "there") for words in found if "met" in words)
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"), [("They", "they"), ("I", "I"), ("French", "French"), ("Häuser", "Häuser")]
+)
+def test_a_word_from_the_start_of_a_sentence_is_written_as_it_is_inside_others(
+    first: str, expected: str
+) -> None:
+    trees = [
+        f"(ROOT (S (NP (X {first}) (X two)) (VP (X a) (X b) (X c))))",
+        "(ROOT (S (X so) (NP (X they) (X I) (X French) (X Häuser)) (X d)))",
+        f"(ROOT (S (X who) (X met) (NP (X {expected}) (X three)) (X there)))",
+    ]
+    found = recombined([Tree.from_brackets(line, unary="keep") for line in trees], 2)
+    assert ("who", "met", expected, "two", "there") in found
+
+
+def test_phrases_without_a_partner_are_not_tried() -> None:
+    lonely = [f"(ROOT (S (X{number} (A a) (B b)) (C c) (D d) (E e)))" for number in range(3000)]
+    trees = [Tree.from_brackets(line, unary="keep") for line in (*lonely, BRACKETS[0], BRACKETS[1])]
+    for seed in range(20):
+        recombined(trees, 1, seed=seed)
 
 
 def test_trees_without_phrases_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected enough for 1 new sentences, found 0"):
+    with pytest.raises(ValueError, match="expected enough of them for 1 new sentences, found 0"):
         recombined([Tree.from_brackets("(ROOT (S (NP (DT the) (NN cat))))", unary="keep")], 1)
 
 
@@ -80,6 +124,16 @@ def test_the_command_writes_text_and_says_what_it_left_out(tmp_path: Path) -> No
     assert len(set(lines)) == 5
     assert not any(" ." in line for line in lines)
     assert "1 lines left out; the first: " in found.stderr
+
+
+def test_the_command_says_why_nothing_can_be_made(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("These are words.\n")
+    found = CliRunner().invoke(app, ["parser", "recombine", str(text), "--count", "5"])
+    assert f"1 lines left out; the first: {text}:1" in found.stderr
+    assert "found 0" in str(found.exception)
+    found = CliRunner().invoke(app, ["parser", "recombine", str(text), "--count", "5", "--language", "FR"])
+    assert "language: expected one of en, de, fr, got 'FR'" in str(found.exception)
 
 
 def test_the_command_writes_french_words_as_they_are_written(tmp_path: Path) -> None:

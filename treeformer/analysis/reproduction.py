@@ -57,10 +57,11 @@ class Wanted:
 def chosen_names(name: str, wanted: Wanted) -> list[str]:
     """The experiment of a name, or of ``all`` of them those that have something that is wanted."""
     names = NAMES if name == "all" else (experiment(name).name,)
-    found = [one for one in names if not wanted.only or wanted.cells(wanted.experiment(one))]
-    if not found:
-        raise ValueError(f"--only {' '.join(wanted.only)}: expected tasks and systems of {name}, found none")
-    return found
+    rows = [row for one in names for row in wanted.experiment(one).rows]
+    for pattern in wanted.only:
+        if not any(row.matches((pattern,)) for row in rows):
+            raise ValueError(f"--only {pattern}: expected tasks and systems of {name}, found none")
+    return [one for one in names if not wanted.only or wanted.cells(wanted.experiment(one))]
 
 
 def reproduce(name: str, wanted: Wanted, work: Work, runner: Runner, results: Path) -> bool:

@@ -86,6 +86,10 @@ ModelName = Annotated[
 Caseless = Annotated[
     bool, typer.Option("--caseless", help="For English in lower case.", rich_help_panel=_CORENLP)
 ]
+Unsplit = Annotated[
+    bool,
+    typer.Option("--unsplit", help="Leave German im and French du in one word.", rich_help_panel=_CORENLP),
+]
 Memory = Annotated[
     str | None, typer.Option(help="Java's largest heap, such as 4g.", rich_help_panel=_CORENLP)
 ]

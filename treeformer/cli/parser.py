@@ -59,10 +59,10 @@ def train(
 
 @app.command("recombine")
 def recombine(
-    trees: Annotated[Path, typer.Argument(help="Trees of a parser, one line or more.")],
+    trees: Annotated[Path, typer.Argument(help="A file of trees.")],
     count: Annotated[int, typer.Option(min=1, help="How many sentences to make.")],
     language: Annotated[str, typer.Option(help="Of the text: en, de or fr.")] = "en",
-    seed: Annotated[int, typer.Option(help="Another one gives other sentences.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Another one gives other sentences.")] = 1,
 ) -> None:
     """Write new sentences made of the phrases of old ones, one a line, for a parser to make trees of.
 
@@ -70,12 +70,17 @@ def recombine(
     """
     from treeformer.data.tokens import detokenize
     from treeformer.parsing.contractions import contract
+    from treeformer.parsing.tokenizer import check_language
     from treeformer.training.recombination import recombined
     from treeformer.trees import read_trees
 
+    check_language(language)
     problems: list[Exception] = []
     found = read_trees(trees, unary="keep", on_error=problems.append)
-    for words in recombined(map(contract, found) if language == "fr" else found, count, seed=seed):
+    try:
+        sentences = recombined(map(contract, found) if language == "fr" else found, count, seed=seed)
+    finally:
+        if problems:
+            print(f"{len(problems)} lines left out; the first: {problems[0]}", file=sys.stderr)
+    for words in sentences:
         print(detokenize(words, language))
-    if problems:
-        print(f"{len(problems)} lines left out; the first: {problems[0]}", file=sys.stderr)

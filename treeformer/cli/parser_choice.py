@@ -12,10 +12,10 @@ from treeformer.parsing.loading import parser_maker
 
 _OPTIONS = {
     "embedded": {"device", "bf16"},
-    "corenlp": {"model", "caseless", "memory", "threads", "port", "address", "timeout"},
+    "corenlp": {"model", "caseless", "unsplit", "memory", "threads", "port", "address", "timeout"},
     "command": {"timeout"},
 }
-_TREES_DEPEND_ON = ("model", "caseless", "bf16")
+_TREES_DEPEND_ON = ("model", "caseless", "unsplit", "bf16")
 
 
 def choose_parser(

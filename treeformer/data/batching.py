@@ -158,9 +158,8 @@ def questions(
 
     The words of ``reads="words"`` end with ``</s>`` if the model ``translates``.
     """
-    rows = Rows.of(examples)
-    asked = Rows(rows.input_ids, rows.node_ids, rows.node_spans)
-    shape = Shape(len(examples), int(rows.input_ids.lengths.max()), int(rows.node_ids.lengths.max()), 1)
+    asked = Rows.of([Example(*example[:3]) for example in examples])
+    shape = Shape(len(examples), int(asked.input_ids.lengths.max()), int(asked.node_ids.lengths.max()), 1)
     if translates and reads == "words":  # a target of nothing asks for </s>
         asked = asked._replace(target_ids=Lists.of([integers([])] * len(examples)))
         shape = shape._replace(leaves=shape.leaves + 1)

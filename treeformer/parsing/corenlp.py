@@ -47,8 +47,8 @@ class CoreNlpParser(Parser):
     Args:
         language: ``en``, ``de`` or ``fr``.
         model: ``srbeam`` or ``sr``, shift-reduce with and without a beam, or ``pcfg`` (not for French).
-        split_words: split German and French words as CoreNLP does (*im*: *in dem*, *du*: *de le*) in trees of
-            texts; given tokens are never split.
+        unsplit: leave German and French words as they are in trees of texts, where CoreNLP writes *in dem*
+            for *im* and *de le* for *du*; given tokens are never split.
         caseless: tag English without looking at case, for text that is all lower case.
         folder: CoreNLP's jars; default: ``CORENLP_HOME``, else where ``treeformer parser install`` puts them.
         memory: Java's largest heap.
@@ -63,7 +63,7 @@ class CoreNlpParser(Parser):
         language: str = "en",
         *,
         model: str = "srbeam",
-        split_words: bool = True,
+        unsplit: bool = False,
         caseless: bool = False,
         folder: str | os.PathLike[str] | None = None,
         memory: str = "4g",
@@ -76,7 +76,7 @@ class CoreNlpParser(Parser):
         self.language = language
         self._threads = threads
         self._for_tokens, self._for_texts = _properties(language, model, caseless)
-        unsplit = language != "en" and not split_words
+        unsplit = unsplit and language != "en"
         if unsplit:
             self._for_texts["annotators"] = self._for_tokens["annotators"]
         version = ""

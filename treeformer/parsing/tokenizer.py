@@ -47,8 +47,13 @@ def tokenize(text: str, language: str) -> list[list[str]]:
     return found + splitter.sentences(paragraph)
 
 
-@cache
-def _splitter(language: str) -> Splitter:
+def check_language(language: str) -> None:
+    """Raise an error for a language that there is no tokeniser for."""
     if language not in LANGUAGES:
         raise ValueError(f"language: expected one of {', '.join(LANGUAGES)}, got {language!r}")
+
+
+@cache
+def _splitter(language: str) -> Splitter:
+    check_language(language)
     return Splitter(language)

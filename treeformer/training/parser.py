@@ -83,7 +83,7 @@ class ParserRecipe(Recipe):
     trees: list[TreeFile] = Field(min_length=1, description="what it learns from")
     network: NetworkRecipe = Field(default=NetworkRecipe(), description="its sizes")
     learning: LearningRecipe = Field(default=LearningRecipe(), description="how it learns")
-    seed: int = Field(default=1, description="of weights and order")
+    seed: int = Field(default=1, ge=0, description="of weights and order")
 
 
 def train_parser(
@@ -149,6 +149,8 @@ def _examples(recipe: ParserRecipe, data: Path, report: Callable[[str], None]) -
         own = [example_of(tree) for tree in trees if len(tree.words) <= recipe.learning.longest]
         report(f"{source.file}: {len(own)} sentences, {len(problems)} lines unreadable")
         examples += own * source.times
+    if not examples:
+        raise ValueError(f"{data}: expected trees of at most {recipe.learning.longest} words, found none")
     return examples
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from treeformer.trees import Tree
 
 Words = tuple[str, ...]
+Key = tuple[str, str, bool, bool]
 _TRIES = 1000  # in a row without a new sentence, before it is given up
+_VOWELS = frozenset("aeiouyhàâäéèêëîïôöùûüæœ")
 
 
 class _Phrase(NamedTuple):
@@ -18,7 +20,7 @@ class _Phrase(NamedTuple):
 
     start: int
     end: int
-    key: tuple[str, str, bool]  #: label, how it begins, whether it is long
+    key: Key  #: label, how it begins (in a word or a tag, and whether with a vowel), whether it is long
 
 
 def recombined(trees: Iterable[Tree], count: int, *, seed: int = 1) -> list[Words]:
@@ -26,22 +28,33 @@ def recombined(trees: Iterable[Tree], count: int, *, seed: int = 1) -> list[Word
 
     In a sentence of n words up to 1 + n / 10 phrases make way for phrases of the same label from anywhere
     in the corpus, long for long and short for short: noun phrases for those that begin with the same word,
-    so that gender and number mostly agree, other phrases for those that begin with the same tag.
+    so that gender and number mostly agree, other phrases for those that begin with the same tag, and with a
+    vowel if they did (*l'*, *qu'*). Nothing else sees to it that a sentence is grammatical, or makes sense.
     """
-    corpus = [(tree, phrases) for tree in trees if (phrases := _phrases(tree))]
-    donors: defaultdict[tuple[str, str, bool], list[Words]] = defaultdict(list)
-    for tree, phrases in corpus:
+    trees = list(trees)
+    inside = Counter(word for tree in trees for word in tree.words[1:])
+    found_phrases = [(tree, _phrases(tree)) for tree in trees]
+    donors: defaultdict[Key, set[Words]] = defaultdict(set)
+    for tree, phrases in found_phrases:
         for phrase in phrases:
-            donors[phrase.key].append(_inner(tree, phrase))
-    seen = {tree.words for tree, _ in corpus}
+            donors[phrase.key].add(_inner(tree, phrase, inside))
+    choices = {key: sorted(words) for key, words in donors.items() if len(words) > 1}
+    corpus = [
+        (tree, tradable)
+        for tree, phrases in found_phrases
+        if (tradable := [phrase for phrase in phrases if phrase.key in choices])
+    ]
+    seen = {tree.words for tree in trees}
     chance = random.Random(seed)
     found: list[Words] = []
     tries = 0
     while len(found) < count:
         if tries == _TRIES or not corpus:
-            raise ValueError(f"trees: expected enough for {count} new sentences, found {len(found)}")
-        tree, phrases = chance.choice(corpus)
-        words = _changed(tree, phrases, donors, chance)
+            raise ValueError(
+                f"trees: expected enough of them for {count} new sentences, "
+                f"found {len(found)} until {_TRIES} tries in a row gave nothing new"
+            )
+        words = _changed(*chance.choice(corpus), choices, chance)
         tries = tries + 1 if words in seen else 0
         if words not in seen:
             seen.add(words)
@@ -54,24 +67,22 @@ def _phrases(tree: Tree) -> list[_Phrase]:
     found = []
     for label, (start, end) in zip(tree.labels, tree.spans, strict=True):
         if 2 <= end - start <= len(tree.words) - 3:
-            begins = tree.words[start].lower() if label == "NP" else tree.tags[start]
-            found.append(_Phrase(start, end, (label, begins, end - start > 3)))
+            first = tree.words[start].lower()
+            begins = first if label == "NP" else tree.tags[start]
+            found.append(_Phrase(start, end, (label, begins, first[0] in _VOWELS, end - start > 3)))
     return found
 
 
-def _inner(tree: Tree, phrase: _Phrase) -> Words:
-    """The words of a phrase as they are written inside a sentence."""
+def _inner(tree: Tree, phrase: _Phrase, inside: Counter[str]) -> Words:
+    """The words of a phrase as they are written inside a sentence, given how often each word is there."""
     first, *others = tree.words[phrase.start : phrase.end]
-    if phrase.start == 0 and tree.tags[0] not in ("NOUN", "PROPN", "NNP"):
+    if phrase.start == 0 and inside[first.lower()] > inside[first]:
         first = first.lower()
     return (first, *others)
 
 
 def _changed(
-    tree: Tree,
-    phrases: list[_Phrase],
-    donors: dict[tuple[str, str, bool], list[Words]],
-    chance: random.Random,
+    tree: Tree, phrases: list[_Phrase], choices: dict[Key, list[Words]], chance: random.Random
 ) -> Words:
     """The sentence with some of its phrases, none inside another, taken from elsewhere."""
     chosen: list[_Phrase] = []
@@ -80,7 +91,7 @@ def _changed(
             chosen.append(phrase)
     words = list(tree.words)
     for phrase in sorted(chosen[: 1 + len(words) // 10], reverse=True):
-        words[phrase.start : phrase.end] = chance.choice(donors[phrase.key])
+        words[phrase.start : phrase.end] = chance.choice(choices[phrase.key])
     if tree.words[0][0].isupper():
         words[0] = words[0][0].upper() + words[0][1:]
     return tuple(words)
