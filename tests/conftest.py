@@ -1,9 +1,13 @@
 """Settings shared by all tests, and tiny models that several rooms ask."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# There are virtual machines that announce AMX and kill a program at its first instruction of it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 # The first call of a torch kernel can take seconds, so a deadline per example would say nothing. Under CI
 # hypothesis loads its own profile, which has no deadline either and draws the same examples every time.
