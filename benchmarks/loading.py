@@ -3,8 +3,7 @@
     python -m benchmarks.loading [PREPARED]
 
 PREPARED is a folder that `treeformer prepare` wrote; without it examples are made up whose trees are about as
-large as parsed sentences. A training step on a GPU takes 1.5 to 50 ms, so 1,000
-batches a second are enough.
+large as parsed sentences. A training step on a GPU takes 1 to 50 ms, so 1,000 batches a second are enough.
 """
 
 from __future__ import annotations

@@ -151,6 +151,8 @@ def test_runs_of_another_machine_stay_in_the_results_while_the_recipe_is_the_sam
     assert place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
     assert row_of(place.found("classification"), "Tree-LSTM") == before
     sentiment_recipe(place.folder / "recipes", learning_rate=0.02)
+    with pytest.raises(ValueError, match="found none"):
+        place.reproduce("classification", only=("tree-lstm/sst9",), seeds=(1,))
     assert not place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
     assert "this run has another recipe (training.learning_rate was 0.01, now 0.02)" in place.told[-2]
     assert not row_of(place.found("classification"), "Tree-LSTM")["runs"]

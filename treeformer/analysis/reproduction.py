@@ -75,6 +75,8 @@ def reproduce(name: str, wanted: Wanted, work: Work, runner: Runner, results: Pa
         write_results(about, results / wanted.file(name), runner.tell)
         return True
     cells = wanted.cells(chosen)
+    if not cells and wanted.only:
+        raise ValueError(f"--only {' '.join(wanted.only)}: expected tasks and systems of {name}, found none")
     jobs = work.jobs(cells)
     runner.run(jobs)
     before = load_found(results / f"{wanted.file(name)}.json")

@@ -145,10 +145,10 @@ class Corpus:
         place = torch.arange(max(self.words[index] for index in indices), device=device)
         mask = place < self._words[chosen, None]
         at = torch.where(mask, self._first_word[chosen, None] + place, 0)
-        count = sum(self.phrases[index] for index in indices)
-        row = torch.repeat_interleave(self._phrases[chosen], output_size=count)
-        before = self._phrases[chosen].cumsum(0) - self._phrases[chosen]
-        spans = self._spans[(self._first_phrase[chosen] - before)[row] + torch.arange(count, device=device)]
+        counts, total = self._phrases[chosen], sum(self.phrases[index] for index in indices)
+        row = torch.repeat_interleave(counts, output_size=total)
+        moved = self._first_phrase[chosen] - (counts.cumsum(0) - counts)
+        spans = self._spans[moved[row] + torch.arange(total, device=device)]
         return Batch(
             self._types[at].masked_fill(~mask, 0).long(),
             mask,

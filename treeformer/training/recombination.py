@@ -55,10 +55,11 @@ def recombined(trees: Iterable[Tree], count: int, *, seed: int = 1) -> list[Word
                 f"found {len(found)} until {_TRIES} tries in a row gave nothing new"
             )
         words = _changed(*chance.choice(corpus), choices, chance)
-        tries = tries + 1 if words in seen else 0
+        tries += 1
         if words not in seen:
             seen.add(words)
             found.append(words)
+            tries = 0
     return found
 
 
