@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,11 @@ def write_file(path: Path, content: bytes) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise OSError(f"{path}: could not be written ({error.strerror}); it is as it was before") from error
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a value as indented JSON, by `write_file`."""
+    write_file(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
 
 
 def write_synced(path: Path, content: bytes) -> str:

@@ -16,11 +16,12 @@ from treeformer.analysis.work import attention_path
 from treeformer.data.batching import collate
 from treeformer.data.buckets import Shape
 from treeformer.data.split import Example, Rows, Split
+from treeformer.data.vocabulary import IGNORED
 from treeformer.evaluation.report import corpus_of
 from treeformer.inference.batches import batches_by_size
 from treeformer.inference.loading import load_run
 from treeformer.machine import machine
-from treeformer.models.pretrained import IGNORED, PreTrained
+from treeformer.models.pretrained import PreTrained
 from treeformer.storage import write_file
 
 QUANTILES = (5, 25, 50, 75, 95)

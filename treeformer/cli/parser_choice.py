@@ -8,7 +8,7 @@ from typing import Any
 
 from treeformer.parsing import Parser
 from treeformer.parsing.command import CommandParser
-from treeformer.parsing.loading import parser_maker
+from treeformer.parsing.loading import parser_maker, parser_name
 
 _OPTIONS = {
     "embedded": {"device", "bf16"},
@@ -40,10 +40,9 @@ def choose_parser(
         return f"{language}, command {command}", partial(CommandParser, command, language, **given)
     if parser.partition(":")[0] == "corenlp":
         _check(given, "corenlp", f"--parser {parser}")
-        name = parser if ":" in parser else f"corenlp:{language}"
     else:
         _check(given, "embedded", f"--parser {parser}")
-        name = language if parser == "embedded" else parser
+    name = parser_name(parser, language)
     details = [f"{key} {given[key]}" for key in _TREES_DEPEND_ON if key in given]
     return ", ".join([name, *details]), parser_maker(name, **given)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from treeformer import __version__
 from treeformer.data.corpus import LABELS, MANIFEST, Manifest, PreparedCorpus, SplitCounts, settings_of
-from treeformer.data.processor import TreeProcessor, label_list, parser_name
+from treeformer.data.processor import TreeProcessor, label_list
 from treeformer.data.recipe import DataRecipe, Subwords
 from treeformer.data.sample import Bad, Sample
 from treeformer.data.split import Example, SplitWriter, integers
@@ -23,7 +23,7 @@ from treeformer.data.tasks.task import DEV, TRAIN
 from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
 from treeformer.parsing import load_parser
 from treeformer.parsing.corpus import Reading, parse_lines
-from treeformer.parsing.loading import parser_maker
+from treeformer.parsing.loading import parser_maker, parser_name
 from treeformer.parsing.output import write_lines
 
 Tell = Callable[[str], None]

@@ -23,6 +23,7 @@ from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
 from treeformer.data.vocabulary import IGNORED, Vocabulary, load_vocabulary
 from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.corpus import Reading
+from treeformer.parsing.loading import parser_name
 from treeformer.trees import (
     Tree,
     balanced,
@@ -211,11 +212,6 @@ class TreeProcessor:
     def text(self, ids: Iterable[int]) -> str:
         """Tokens of the target as running text."""
         return detokenize(self.words(ids), self.settings.target_language or self.settings.language)
-
-
-def parser_name(parser: str, language: str) -> str:
-    """What `load_parser` calls the parser of a recipe."""
-    return {"embedded": language, "corenlp": f"corenlp:{language}"}.get(parser, parser)
 
 
 def label_list(labels: Iterable[str]) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from torch.nn import functional as F
 from transformers import DynamicCache, EncoderDecoderCache, GenerationMixin
 from transformers.utils.generic import can_return_tuple
 
+from treeformer.data.vocabulary import IGNORED
 from treeformer.models.outputs import EncoderOutput, Layers, TranslationOutput, recorded_weights
-from treeformer.models.pretrained import IGNORED, PreTrained, check_ids, compute_dtype, cross_entropy
+from treeformer.models.pretrained import PreTrained, check_ids, compute_dtype, cross_entropy
 from treeformer.nn import AttentionRecord, Decoder, sinusoids, with_positions
 from treeformer.nn.attention import KeysValues, Remember, additive, causal_mask
 

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
-IGNORED = -100  #: a target that takes no part in a loss
+from treeformer.data.vocabulary import IGNORED
 
 
 class PreTrained(PreTrainedModel):

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from transformers import EncoderDecoderCache
 from transformers.utils.generic import can_return_tuple
 
+from treeformer.data.vocabulary import IGNORED
 from treeformer.models.classification import SequenceClassifier, sentence_loss
 from treeformer.models.generation import SequenceTranslator
 from treeformer.models.outputs import ClassificationOutput, EncoderOutput, Layers, TranslationOutput
-from treeformer.models.pretrained import IGNORED, cross_entropy, required
+from treeformer.models.pretrained import cross_entropy, required
 from treeformer.ops import TreeBatch
 
 

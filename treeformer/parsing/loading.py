@@ -26,6 +26,15 @@ def register_parser(name: str, make: Callable[..., Parser]) -> None:
     _REGISTERED[name] = make
 
 
+def parser_name(parser: str, language: str) -> str:
+    """The name that `load_parser` takes for the ``parser`` of a recipe or a command line.
+
+    >>> parser_name("embedded", "de"), parser_name("corenlp", "fr"), parser_name("corenlp:de", "en")
+    ('de', 'corenlp:fr', 'corenlp:de')
+    """
+    return {"embedded": language, "corenlp": f"corenlp:{language}"}.get(parser, parser)
+
+
 def parser_maker(name: str | os.PathLike[str], **options: Any) -> Callable[[], Parser]:
     """What makes the parser called ``name``, here or in another process."""
     make = _REGISTERED.get(os.fspath(name))

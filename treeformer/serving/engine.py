@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from treeformer.data.processor import TreeProcessor, parser_name
+from treeformer.data.processor import TreeProcessor
 from treeformer.inference.alignment import Aligned, alignments
 from treeformer.inference.attention import Attended, attention_of
 from treeformer.inference.classifier import Classification, Classifier
 from treeformer.inference.translator import Translation, Translator
 from treeformer.parsing import load_parser
+from treeformer.parsing.loading import parser_name
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
 from treeformer.serving.parsers import in_time, long_text, over_limits

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from treeformer.data.batching import BatchPlan, Reads, loader
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.split import Split
+from treeformer.data.vocabulary import IGNORED
 from treeformer.evaluation.accuracy import right_classes, right_halves
 from treeformer.evaluation.translation import corpus_score, token_bleu
-from treeformer.models.pretrained import IGNORED
 from treeformer.training.losses import cross_entropy_sum, logits_and_targets
 from treeformer.training.processes import Processes
 from treeformer.training.recipe import ExperimentRecipe

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from treeformer.data.vocabulary import UNKNOWN
-from treeformer.models.pretrained import IGNORED
+from treeformer.data.vocabulary import IGNORED, UNKNOWN
 
 TARGETS = ("labels", "leaf_targets", "node_targets")  #: what a batch holds beside a model's inputs
 

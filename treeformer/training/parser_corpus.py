@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from treeformer.data.vocabulary import IGNORED
 from treeformer.parsing.lexicon import PIECES, Lexicon
 from treeformer.trees import Tree
-
-IGNORED = -100
 
 
 class Example(NamedTuple):

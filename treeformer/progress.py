@@ -1,0 +1,96 @@
+"""Progress of long work: a live bar on a terminal, log lines everywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress:
+    """Reports nothing. Base class of `LogLines` and `LiveBar`, and what silent callers pass.
+
+    Use it in a ``with`` block: a live bar is drawn only inside it.
+
+    Args:
+        unit: what is counted, in the plural, such as ``updates`` or ``lines``.
+    """
+
+    def __init__(self, unit: str = "steps") -> None:
+        self.unit = unit
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the live bar."""
+
+    def log(self, message: str) -> None:
+        """Write a line that stays."""
+
+    def update(self, done: int, total: int | None, detail: str = "") -> None:
+        """Report that ``done`` of ``total`` units are done; ``total`` is None where it is unknown."""
+
+
+class LogLines(Progress):
+    """Plain lines on standard error; at most one update every ten seconds."""
+
+    def __init__(self, unit: str = "steps") -> None:
+        super().__init__(unit)
+        self._last_update = time.monotonic()
+
+    def log(self, message: str) -> None:
+        print(message, file=sys.stderr, flush=True)
+
+    def update(self, done: int, total: int | None, detail: str = "") -> None:
+        now = time.monotonic()
+        if now - self._last_update >= _SECONDS_BETWEEN_LINES:
+            self._last_update = now
+            count = f"{done:,} {self.unit}" if total is None else f"{done:,} of {total:,} {self.unit}"
+            self.log(f"{count}, {detail}" if detail else count)
+
+
+class LiveBar(Progress):
+    """A bar on the terminal with the time left; logged lines scroll above it."""
+
+    def __init__(self, unit: str = "steps") -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        super().__init__(unit)
+        self._bars: Any = Bars(
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(f"{unit}, {{task.description}},"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bars.add_task("starting", total=None)
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def log(self, message: str) -> None:
+        self._bars.console.print(message, markup=False, highlight=False)
+
+    def update(self, done: int, total: int | None, detail: str = "") -> None:
+        self._bars.update(self._task, total=total, completed=done, description=detail)
+
+
+def terminal_progress(unit: str) -> Progress:
+    """A live bar if standard error is a terminal, else log lines."""
+    return LiveBar(unit) if sys.stderr.isatty() else LogLines(unit)
