@@ -25,12 +25,11 @@ import torch
 import transformers
 
 from benchmarks.common import print_machine, synchronize
-from treeformer.configuration import read_recipe
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.training.experiment import Parts, examples_of, model_of, updates_of
 from treeformer.training.graphs import GraphedBatches
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 from treeformer.training.updates import Updater
 
 
@@ -74,7 +73,7 @@ def watched_gpu(device: str) -> Iterator[Samples]:
 class Training:
     """What `treeformer.training.loop` repeats: batches and updates, no files."""
 
-    def __init__(self, recipe: ExperimentRecipe, corpus: PreparedCorpus, device: str) -> None:
+    def __init__(self, recipe: Recipe, corpus: PreparedCorpus, device: str) -> None:
         recipe = recipe.resolved()
         self.training = recipe.training
         self.device = device
@@ -147,13 +146,13 @@ def compare_losses(options: argparse.Namespace, corpus: PreparedCorpus) -> None:
         raise SystemExit(f"expected differences below {tolerance}")
 
 
-def chosen(options: argparse.Namespace, graphs: bool, *, still: bool) -> ExperimentRecipe:
+def chosen(options: argparse.Namespace, graphs: bool, *, still: bool) -> Recipe:
     """The recipe with graphs or without, and perhaps without dropout."""
-    model = read_recipe(options.recipe, ExperimentRecipe, options.set).model
+    model = Recipe.load(options.recipe, options.set).model
     changes = [*options.set, f"systems.{model}.training.graphs={str(graphs).lower()}"]
     if still:
         changes += [f"systems.{model}.sizes.{name}=0.0" for name in ("dropout", "attention_dropout")]
-    return read_recipe(options.recipe, ExperimentRecipe, changes)
+    return Recipe.load(options.recipe, changes)
 
 
 def main() -> None:

@@ -97,8 +97,8 @@ def recipes_page() -> str:
     """Every key of every recipe."""
     from treeformer.data.recipe import TASKS, DataRecipe, Subwords, Words
     from treeformer.models.systems import SYSTEMS, size_names
-    from treeformer.training.parser import LearningRecipe, NetworkRecipe, ParserRecipe, TreeFile
-    from treeformer.training.recipe import DecodingRecipe, ExperimentRecipe, SystemRecipe, TrainingRecipe
+    from treeformer.training.parser_training import LearningRecipe, NetworkRecipe, ParserRecipe, TreeFile
+    from treeformer.training.recipe import DecodingRecipe, Recipe, SystemRecipe, TrainingRecipe
 
     parts = [
         _MADE,
@@ -107,7 +107,7 @@ def recipes_page() -> str:
         "refused, with the nearest one that does. `--set KEY=VALUE` gives a key another value, as in "
         "`--set training.updates=100`.",
         "## The experiment",
-        *_keys(ExperimentRecipe),
+        *_keys(Recipe),
         "## `data`",
         *_keys(DataRecipe),
     ]

@@ -24,15 +24,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-from treeformer.configuration import read_recipe
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
 from treeformer.evaluation.accuracy import Accuracy
 from treeformer.evaluation.report import Report, compare, evaluate
 from treeformer.inference import Classification, Classifier
+from treeformer.progress import Progress
 from treeformer.training.loop import train
-from treeformer.training.progress import Progress
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 from treeformer.trees import Tree, to_svg, to_text
 
 HERE = Path(__file__).parent
@@ -55,21 +54,22 @@ SYSTEMS = (
 )
 
 
-class Said(Progress):
-    """Prints how a training goes, behind the name of its model."""
+class NamedLines(Progress):
+    """Prints logged lines with the name of their model in front."""
 
     def __init__(self, title: str) -> None:
+        super().__init__("updates")
         self.title = title
 
-    def say(self, text: str) -> None:
-        print(f"{self.title:>16} | {text}", flush=True)
+    def log(self, message: str) -> None:
+        print(f"{self.title:>16} | {message}", flush=True)
 
 
 def learn(system: System, changes: Sequence[str], prepared: Path, run: Path) -> dict[str, Any]:
     """Train one system, in a process of its own; facts about its training."""
     torch.set_num_threads(1)  # a core each
-    recipe = read_recipe(RECIPE, ExperimentRecipe, [*changes, f"model={system.name}"])
-    return train(recipe, PreparedCorpus.open(prepared), run, device="cpu", progress=Said(system.title))
+    recipe = Recipe.load(RECIPE, [*changes, f"model={system.name}"])
+    return train(recipe, PreparedCorpus.open(prepared), run, device="cpu", progress=NamedLines(system.title))
 
 
 def side_by_side(changes: Sequence[str], prepared: Path, output: Path) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ def main() -> None:
     print("Subject–verb agreement: singular (VBZ) or plural (VBP), given the words before the verb.\n")
     print("1. Parse the words before the verb, and prepare them")
     output.mkdir(parents=True, exist_ok=True)
-    recipe = read_recipe(RECIPE, ExperimentRecipe, options.set)
+    recipe = Recipe.load(RECIPE, options.set)
     prepare(recipe.data, data, output / "prepared")
 
     print(f"\n2. Train both models on them, side by side, {recipe.training.updates} updates each")

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.configuration import Recipe, read_recipe
-from treeformer.training.parser import ParserRecipe
+from treeformer.configuration import Settings
+from treeformer.training.parser_training import ParserRecipe
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
 
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("parser-*.yaml")), ids=lambda path: path.name)
 def test_every_recipe_of_a_parser_can_be_read_and_names_its_licences(path: Path) -> None:
-    recipe = read_recipe(path, ParserRecipe)
+    recipe = ParserRecipe.load(path)
     assert all(source.licence for source in recipe.trees)
     assert path.read_text().startswith(f"# treeformer parser train recipes/{path.name} ")
 
@@ -36,7 +36,7 @@ def test_a_recipe_that_is_wrong_is_refused_by_key(tmp_path: Path, text: str, mes
     path = tmp_path / "recipe.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        read_recipe(path, ParserRecipe)
+        ParserRecipe.load(path)
 
 
 GOOD = "{name: x, language: en, trees: [{file: a, licence: b}], learning: {updates: 3}}"
@@ -45,7 +45,7 @@ GOOD = "{name: x, language: en, trees: [{file: a, licence: b}], learning: {updat
 def test_overrides_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(GOOD)
-    recipe = read_recipe(path, ParserRecipe, ["learning.updates=7", "name=y", "learning.batch_words=5"])
+    recipe = ParserRecipe.load(path, ["learning.updates=7", "name=y", "learning.batch_words=5"])
     assert (recipe.name, recipe.learning.updates, recipe.learning.batch_words) == ("y", 7, 5)
 
 
@@ -63,26 +63,26 @@ def test_an_override_that_is_wrong_is_refused(tmp_path: Path, override: str, mes
     path = tmp_path / "recipe.yaml"
     path.write_text(GOOD)
     with pytest.raises(ValueError, match=message):
-        read_recipe(path, ParserRecipe, [override])
+        ParserRecipe.load(path, [override])
 
 
 def test_near_keys_are_found_in_lists(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text("{name: x, language: en, trees: [{file: a, license: b}]}")
     with pytest.raises(ValueError, match=r"license: no such key, did you mean licence\?"):
-        read_recipe(path, ParserRecipe)
+        ParserRecipe.load(path)
 
 
 def test_an_override_changes_one_place_even_where_an_alias_stands_for_two(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text("a: {sizes: &sizes {width: 1}}\nb: {sizes: *sizes}")
 
-    class Sizes(Recipe):
+    class Sizes(Settings):
         sizes: dict[str, int]
 
-    class Both(Recipe):
+    class Both(Settings):
         a: Sizes
         b: Sizes
 
-    both = read_recipe(path, Both, ["b.sizes.width=2"])
+    both = Both.load(path, ["b.sizes.width=2"])
     assert (both.a.sizes["width"], both.b.sizes["width"]) == (1, 2)

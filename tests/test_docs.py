@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 import treeformer
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
 from treeformer.data.recipe import TASKS, DataRecipe, Subwords, Words
-from treeformer.training.parser import ParserRecipe
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.parser_training import ParserRecipe
+from treeformer.training.recipe import Recipe
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROOMS = ("evaluation", "inference", "models", "nn", "ops", "parsing", "trees")
@@ -91,16 +91,14 @@ def entries(nav: object) -> Iterator[str]:
             yield from entries(below)
 
 
-@pytest.mark.parametrize(
-    "kind", [ExperimentRecipe, ParserRecipe, DataRecipe, Words, Subwords, *TASKS.values()]
-)
-def test_every_recipe_key_is_described(kind: type[Recipe]) -> None:
-    from treeformer.configuration import _parts
+@pytest.mark.parametrize("kind", [Recipe, ParserRecipe, DataRecipe, Words, Subwords, *TASKS.values()])
+def test_every_recipe_key_is_described(kind: type[Settings]) -> None:
+    from treeformer.configuration import nested_settings
 
     for field_name, field in kind.model_fields.items():
         chooses = field_name in ("name", "kind") and "Literal" in str(field.annotation)
         assert field.description or chooses, f"{kind.__name__}.{field_name}"
-        for part in _parts(field.annotation):
+        for part in nested_settings(field.annotation):
             if part.__name__ != "TrainingChanges":  # the keys of training, described there
                 test_every_recipe_key_is_described(part)  # type: ignore[arg-type]
 

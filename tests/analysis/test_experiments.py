@@ -9,8 +9,7 @@ import pytest
 from treeformer.analysis.cells import Cell
 from treeformer.analysis.experiments import NAMES, experiment
 from treeformer.analysis.paper import papers_score, task_name
-from treeformer.configuration import read_recipe
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 TRAINED = [name for name in NAMES if experiment(name).rows]
@@ -24,7 +23,7 @@ def all_cells(*, quick: bool = False) -> list[Cell]:
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_cell_is_a_recipe_that_can_be_trained(quick: bool) -> None:
     for row in dict.fromkeys(cell.row for cell in all_cells(quick=quick)):
-        recipe = read_recipe(RECIPES / f"{row.task}.yaml", ExperimentRecipe, row.cells[0].changes).resolved()
+        recipe = Recipe.load(RECIPES / f"{row.task}.yaml", row.cells[0].changes).resolved()
         assert recipe.model == row.system
         assert row.system in recipe.systems
         assert set(row.splits) <= set(recipe.data.task.splits)
@@ -36,7 +35,7 @@ def test_cells_of_one_name_are_one_training_and_corpora_of_one_name_one_corpus(q
     trainings: dict[str, object] = {}
     corpora: dict[str, object] = {}
     for cell in all_cells(quick=quick):
-        recipe = read_recipe(RECIPES / f"{cell.row.task}.yaml", ExperimentRecipe, cell.changes).resolved()
+        recipe = Recipe.load(RECIPES / f"{cell.row.task}.yaml", cell.changes).resolved()
         assert trainings.setdefault(cell.name, recipe) == recipe
         assert corpora.setdefault(cell.row.corpus, recipe.data) == recipe.data
 

@@ -23,9 +23,8 @@ from treeformer.analysis.reproduction import Wanted, chosen_names, listing, rema
 from treeformer.analysis.runner import Runner
 from treeformer.analysis.work import Work
 from treeformer.cli.main import app
-from treeformer.configuration import read_recipe
 from treeformer.data.preparation import prepare
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 
 SST = ("sst5",)
 PICTURES = [".svg"] if importlib.util.find_spec("matplotlib") else []
@@ -72,7 +71,7 @@ def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> N
     """The real command, whose processes are all killed in the middle of a training."""
     sentiment_data(tmp_path / "data")
     sentiment_recipe(tmp_path / "recipes", updates=200, evaluate_every=100, save_every=20)
-    recipe = read_recipe(tmp_path / "recipes" / "sst5.yaml", ExperimentRecipe)
+    recipe = Recipe.load(tmp_path / "recipes" / "sst5.yaml")
     prepare(recipe.data, tmp_path / "data", tmp_path / "work" / "prepared" / "sst5", tell=lambda line: None)
     command = [sys.executable, "-m", "treeformer", "reproduce", "classification", "--device", "cpu"]
     for name in ("data", "work", "results", "recipes"):

@@ -8,11 +8,10 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from treeformer.configuration import read_recipe
 from treeformer.data.recipe import TASKS, DataRecipe, register_task
 from treeformer.data.tasks.labelled import LabelledTask
 from treeformer.data.tasks.task import Task
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.startswith("parser-"))
@@ -20,7 +19,7 @@ EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.st
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_every_recipe_is_an_experiment_and_begins_with_its_commands(path: Path) -> None:
-    recipe = read_recipe(path, ExperimentRecipe)
+    recipe = Recipe.load(path)
     assert {"tree-transformer", "transformer"} <= set(recipe.systems)
     assert "train" in recipe.data.task.splits
     name = path.stem
@@ -50,7 +49,7 @@ def test_there_is_a_recipe_for_every_task_of_the_paper() -> None:
 )
 def test_what_is_wrong_in_the_data_is_named(change: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read_recipe(RECIPES / "sst5.yaml", ExperimentRecipe, [change])
+        Recipe.load(RECIPES / "sst5.yaml", [change])
 
 
 def test_a_task_of_ones_own_is_read_written_and_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +70,7 @@ def test_a_task_of_ones_own_is_read_written_and_named_in_errors(monkeypatch: pyt
     assert DataRecipe.model_validate(recipe.model_dump(mode="json")) == recipe
     changes = ["data.task={name: own, color: blue, splits: {train: {file: a}}}"]
     with pytest.raises(ValueError, match=r"data\.task\.color: no such key, did you mean colour\?"):
-        read_recipe(RECIPES / "sst5.yaml", ExperimentRecipe, changes)
+        Recipe.load(RECIPES / "sst5.yaml", changes)
 
 
 def test_a_task_without_a_name_or_with_a_name_that_is_taken_is_refused() -> None:

@@ -9,8 +9,8 @@ import torch
 from tests.training.corpora import experiment
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.models.systems import load
+from treeformer.progress import Progress
 from treeformer.training.loop import train
-from treeformer.training.progress import Progress
 
 END = 2
 

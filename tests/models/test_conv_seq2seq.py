@@ -15,8 +15,8 @@ from tests.training.corpora import TRAINING, experiment, metrics, translation
 from treeformer import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
 from treeformer.models.conv_seq2seq import keys_values
 from treeformer.models.systems import load
+from treeformer.progress import Progress
 from treeformer.training.loop import train
-from treeformer.training.progress import Progress
 from treeformer.training.recipe import TrainingRecipe
 from treeformer.training.updates import Updater
 

@@ -19,8 +19,8 @@ from treeformer import (
 )
 from treeformer.models.systems import load
 from treeformer.nn import DynamicConvolution, LightweightConvolution
+from treeformer.progress import Progress
 from treeformer.training.loop import train
-from treeformer.training.progress import Progress
 from treeformer.training.recipe import TrainingRecipe
 from treeformer.training.updates import Updater
 

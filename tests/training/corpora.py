@@ -9,10 +9,9 @@ from typing import Any
 
 import yaml
 
-from treeformer.configuration import read_recipe
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 from treeformer.trees import Tree, random_tree
 
 SCORES = {"awful": 0, "bad": 1, "plain": 2, "good": 3, "great": 4, "film": 2, "the": 2, "story": 2}
@@ -73,7 +72,7 @@ def sentiment_recipe(path: Path, **training: Any) -> Path:
 def sentiment(folder: Path) -> PreparedCorpus:
     """The prepared corpus, and beside it its recipe ``recipe.yaml``."""
     sentiment_files(folder / "files", {"train": 60, "dev": 20})
-    recipe = read_recipe(sentiment_recipe(folder / "recipe.yaml"), ExperimentRecipe)
+    recipe = Recipe.load(sentiment_recipe(folder / "recipe.yaml"))
     return prepare(recipe.data, folder / "files", folder / "prepared", tell=lambda text: None)
 
 
@@ -103,13 +102,13 @@ def translation(folder: Path) -> PreparedCorpus:
         "decoding": {"beams": 3, "length_penalty": 0.7},
     }
     (folder / "recipe.yaml").write_text(yaml.safe_dump(content))
-    recipe = read_recipe(folder / "recipe.yaml", ExperimentRecipe)
+    recipe = Recipe.load(folder / "recipe.yaml")
     return prepare(recipe.data, folder, folder / "prepared", tell=lambda text: None)
 
 
-def experiment(corpus: PreparedCorpus, *changes: str) -> ExperimentRecipe:
+def experiment(corpus: PreparedCorpus, *changes: str) -> Recipe:
     """The recipe beside a corpus, with other values."""
-    return read_recipe(corpus.folder.parent / "recipe.yaml", ExperimentRecipe, changes)
+    return Recipe.load(corpus.folder.parent / "recipe.yaml", changes)
 
 
 TIMES = {"tokens_per_second", "updates_per_second", "waiting"}  #: what differs from run to run

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tests.training.corpora import experiment
 from treeformer.data.corpus import PreparedCorpus
+from treeformer.progress import Progress
 from treeformer.training import checkpoints
 from treeformer.training.loop import train
-from treeformer.training.progress import Progress
 
 
 def wait_for_more(state: Path, child: int) -> None:

@@ -12,28 +12,28 @@ import yaml
 
 from tests.training.corpora import experiment, metrics, sentiment, sentiment_files, translation
 from treeformer import TreeTransformerForSequenceClassification
-from treeformer.configuration import read_recipe
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
 from treeformer.data.processor import TreeProcessor
 from treeformer.models.systems import load
+from treeformer.progress import Progress
 from treeformer.training import checkpoints
 from treeformer.training.dev import dev_set
 from treeformer.training.experiment import examples_of
 from treeformer.training.loop import train
 from treeformer.training.processes import Processes
-from treeformer.training.progress import Progress
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 
 
-class Told(Progress):
-    """Keeps what is said."""
+class LoggedLines(Progress):
+    """Keeps the lines that are logged."""
 
     def __init__(self) -> None:
+        super().__init__("updates")
         self.lines: list[str] = []
 
-    def say(self, text: str) -> None:
-        self.lines.append(text)
+    def log(self, message: str) -> None:
+        self.lines.append(message)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def parallel(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
 
 def run(corpus: PreparedCorpus, output: Path, *changes: str, seed: int = 1) -> list[str]:
     """Train on the CPU; what was said."""
-    told = Told()
+    told = LoggedLines()
     train(experiment(corpus, *changes), corpus, output, seed=seed, device="cpu", progress=told)
     return told.lines
 
@@ -96,7 +96,7 @@ def test_a_run_leaves_all_that_is_needed_to_use_and_to_repeat_it(
     assert model.config.id2label[4] == "very positive"
     logits = model(**TreeProcessor.from_pretrained(folder)(corpus.processor.trees(["the film"]))).logits
     assert logits.shape == (1, 5)
-    again = read_recipe(folder / "recipe.yaml", ExperimentRecipe)
+    again = Recipe.load(folder / "recipe.yaml")
     assert again.training.learning_rate == 0.02
     assert again.resolved() == again
     lines = metrics(folder)
@@ -233,7 +233,7 @@ def test_the_average_is_kept_anyway_if_it_is_preferred(corpus: PreparedCorpus, t
 
 def test_sst_2_is_scored_by_halves_of_the_five_classes(tmp_path: Path) -> None:
     sentiment(tmp_path)
-    recipe = read_recipe(tmp_path / "recipe.yaml", ExperimentRecipe, ["data.task.classes=2"])
+    recipe = Recipe.load(tmp_path / "recipe.yaml", ["data.task.classes=2"])
     corpus = prepare(recipe.data, tmp_path / "files", tmp_path / "halves", tell=lambda text: None)
     train(recipe, corpus, tmp_path / "run", device="cpu", progress=Progress())
     _, model = load(tmp_path / "run")
@@ -263,7 +263,7 @@ def test_without_dev_the_last_weights_stay(tmp_path: Path) -> None:
     recipe = yaml.safe_load((tmp_path / "recipe.yaml").read_text())
     del recipe["data"]["task"]["splits"]["dev"]
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
-    data = read_recipe(tmp_path / "recipe.yaml", ExperimentRecipe).data
+    data = Recipe.load(tmp_path / "recipe.yaml").data
     corpus = prepare(data, tmp_path / "files", tmp_path / "prepared", tell=lambda text: None)
     run(corpus, tmp_path / "run")
     last = checkpoints.load(tmp_path / "run" / "state" / "12").tensors["model"]
@@ -317,7 +317,7 @@ class TestRefusals:
         other = prepare(
             experiment(corpus).data, tmp_path / "files", tmp_path / "other", tell=lambda text: None
         )
-        told = Told()
+        told = LoggedLines()
         with pytest.raises(ValueError, match="another prepared corpus"):
             train(experiment(corpus, "training.updates=4"), other, folder, device="cpu", progress=told)
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from treeformer.training.parser_corpus import IGNORED, Batch, Corpus, Inventory, TypeTable, example_of
+from treeformer.data.vocabulary import IGNORED
+from treeformer.training.parser_corpus import Batch, Corpus, Inventory, TypeTable, example_of
 from treeformer.trees import Tree
 
 BRACKETS = (

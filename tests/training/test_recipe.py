@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.configuration import read_recipe
-from treeformer.training.recipe import ExperimentRecipe, TrainingRecipe
+from treeformer.training.recipe import Recipe, TrainingRecipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.startswith("parser-"))
@@ -15,19 +14,19 @@ EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.st
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_every_recipe_says_how_to_run_it_and_holds_the_systems_that_can_do_its_task(path: Path) -> None:
-    systems = read_recipe(path, ExperimentRecipe).systems
+    systems = Recipe.load(path).systems
     assert {"tree-transformer", "transformer"} <= set(systems)
     for system in systems:
-        recipe = read_recipe(path, ExperimentRecipe, [f"model={system}"]).resolved()
+        recipe = Recipe.load(path, [f"model={system}"]).resolved()
         assert list(recipe.systems) == [system]
-        assert recipe.own.sizes["d_model"] > 0
+        assert recipe.system_recipe.sizes["d_model"] > 0
     assert f"# treeformer train recipes/{path.name} --data prepared/{path.stem}" in path.read_text()
 
 
 def test_a_system_changes_what_it_names_and_nothing_else() -> None:
     changes = ["systems.transformer.training={learning_rate: 0.5, patience: 3}", "model=transformer"]
     path = RECIPES / "sst5.yaml"
-    plain, changed = read_recipe(path, ExperimentRecipe), read_recipe(path, ExperimentRecipe, changes)
+    plain, changed = Recipe.load(path), Recipe.load(path, changes)
     expected = {**plain.training.model_dump(), "learning_rate": 0.5, "patience": 3}
     assert changed.resolved().training == TrainingRecipe.model_validate(expected)
     assert changed.training == plain.training
@@ -36,7 +35,7 @@ def test_a_system_changes_what_it_names_and_nothing_else() -> None:
 def test_what_is_set_for_training_holds_for_systems_that_train_differently_too() -> None:
     path = RECIPES / "sst5.yaml"
     changes = ["model=tree-lstm", "training.updates=7"]
-    recipe = read_recipe(path, ExperimentRecipe, changes).resolved()
+    recipe = Recipe.load(path, changes).resolved()
     assert (recipe.training.updates, recipe.training.schedule) == (7, "cosine")
     changes.append("systems.tree-lstm.training.updates=9")
-    assert read_recipe(path, ExperimentRecipe, changes).resolved().training.updates == 9
+    assert Recipe.load(path, changes).resolved().training.updates == 9

@@ -14,9 +14,9 @@ import pytest
 
 from tests.training.corpora import experiment, metrics, sentiment
 from treeformer.data.corpus import PreparedCorpus
+from treeformer.progress import Progress
 from treeformer.training import checkpoints
 from treeformer.training.loop import train
-from treeformer.training.progress import Progress
 
 MANY_SAVES = [
     "training.updates=60",
@@ -35,14 +35,15 @@ class StopAt(Progress):
     """Interrupts the program after some lines of metrics, as Ctrl-C does."""
 
     def __init__(self, step: int) -> None:
+        super().__init__("updates")
         self.step = step
         self.lines: list[str] = []
 
-    def say(self, text: str) -> None:
-        self.lines.append(text)
+    def log(self, message: str) -> None:
+        self.lines.append(message)
 
-    def show(self, step: int, updates: int, text: str) -> None:
-        if step == self.step:
+    def update(self, done: int, total: int | None, detail: str = "") -> None:
+        if done == self.step:
             signal.raise_signal(signal.SIGINT)
 
 

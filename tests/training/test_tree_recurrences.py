@@ -14,11 +14,11 @@ from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.models.systems import load
 from treeformer.ops.levels import bounded_levels
+from treeformer.progress import Progress
 from treeformer.training.experiment import examples_of, model_of, updates_of
 from treeformer.training.graphs import GraphedBatches, GraphedStep
 from treeformer.training.loop import train
 from treeformer.training.losses import loss_sum
-from treeformer.training.progress import Progress
 from treeformer.training.updates import Updater
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.training.corpora import SCORES, experiment, sentiment, translation
-from tests.training.test_loop import Told
+from tests.training.test_loop import LoggedLines
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.models.systems import SYSTEMS
 from treeformer.training import checkpoints
@@ -74,7 +74,7 @@ def test_a_run_starts_from_vectors_says_so_and_does_not_read_them_again(
     path, content = vectors(tmp_path, ["good", "film"], 16)
     system = [f"model={name}", f"systems.{name}={{sizes: {{d_model: 16}}}}", "training.learning_rate=1e-9"]
     changes = [f"vectors={path}", *system]
-    told = Told()
+    told = LoggedLines()
     train(experiment(corpus, *changes), corpus, tmp_path / "run", device="cpu", progress=told)
     assert f"{path}: vectors of 2 of {len(SCORES)} words" in told.lines
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -104,5 +104,5 @@ def test_vectors_of_another_width_are_refused_with_the_size_that_fits(
     )
     message = rf"vectors\.txt: the vectors are 6 .* model 16; expected systems\.{name}\.sizes\.{size}: 6"
     with pytest.raises(ValueError, match=message):
-        train(recipe, corpus, tmp_path / "run", device="cpu", progress=Told())
+        train(recipe, corpus, tmp_path / "run", device="cpu", progress=LoggedLines())
     assert not (tmp_path / "run").exists()

@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from treeformer.configuration import read_recipe
 from treeformer.data.corpus import MANIFEST, Manifest
 from treeformer.data.recipe import Subwords
 from treeformer.models.systems import build, system_named
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 
 _ROWS, _LABELS = 34_392, 92  # the paper's table: tokens and labels
 _BASE = {"d_model": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6, "attention_heads": 8}
@@ -39,7 +38,7 @@ def count_parameters(recipes: Path, prepared: Path) -> dict[str, Any]:
 
 def _of_recipe(path: Path, prepared: Path) -> list[dict[str, Any]]:
     """For each system its parameters; those of a corpus that is not prepared without the table of tokens."""
-    recipe = read_recipe(path, ExperimentRecipe)
+    recipe = Recipe.load(path)
     kind = recipe.data.task.kind
     tokens, labels = None, _LABELS
     classes: tuple[str, ...] = ("0", "1")

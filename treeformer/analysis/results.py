@@ -14,7 +14,7 @@ from treeformer.analysis.runner import Job
 from treeformer.analysis.work import Work, scores_of
 from treeformer.evaluation.report import answers_path
 from treeformer.storage import write_file
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 from treeformer.training.runs import changes_since
 
 _FACTS = (
@@ -109,7 +109,7 @@ def _kept(earlier: Found | None, recipe: Found | None) -> dict[int, Found]:
     if recipe is None or earlier is None or earlier["recipe"] is None:
         return {}
     try:
-        changed = changes_since(earlier["recipe"], ExperimentRecipe.model_validate(recipe))
+        changed = changes_since(earlier["recipe"], Recipe.model_validate(recipe))
     except ValueError:  # of another version
         return {}
     return {} if changed else {run["seed"]: run for run in earlier["runs"]}

@@ -13,12 +13,11 @@ import treeformer
 from treeformer.analysis.cells import Cell, Row
 from treeformer.analysis.runner import Command, Job
 from treeformer.analysis.runner import treeformer as command
-from treeformer.configuration import read_recipe
 from treeformer.data.corpus import MANIFEST
 from treeformer.evaluation.report import answers_path
 from treeformer.inference.loading import run_facts
 from treeformer.storage import write_file
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 from treeformer.training.runs import changes_since
 
 ATTENTION = "attention"
@@ -67,9 +66,9 @@ class Work:
         """The attention shares of a cell."""
         return attention_path(self.run(cell), split)
 
-    def recipe(self, cell: Cell) -> ExperimentRecipe:
+    def recipe(self, cell: Cell) -> Recipe:
         """The recipe of a cell as it is trained."""
-        return read_recipe(self._recipe_path(cell.row), ExperimentRecipe, cell.changes).resolved()
+        return Recipe.load(self._recipe_path(cell.row), cell.changes).resolved()
 
     def _recipe_path(self, row: Row) -> Path:
         return self.recipes / f"{row.task}.yaml"

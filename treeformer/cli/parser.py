@@ -50,11 +50,10 @@ def train(
     """
     import torch
 
-    from treeformer.configuration import read_recipe
-    from treeformer.training.parser import ParserRecipe, train_parser
+    from treeformer.training.parser_training import ParserRecipe, train_parser
 
     chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    train_parser(read_recipe(recipe, ParserRecipe), data, output, device=chosen)
+    train_parser(ParserRecipe.load(recipe), data, output, device=chosen)
 
 
 @app.command("recombine")

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from treeformer.configuration import read_recipe
-
 
 def command(
     recipe: Annotated[Path, typer.Argument(help="What the data is and what to make of it: a YAML file.")],
@@ -23,11 +21,11 @@ def command(
 
     treeformer prepare recipes/sst5.yaml --data DATA --output prepared/sst5
     """
-    from treeformer.training.recipe import ExperimentRecipe
+    from treeformer.training.recipe import Recipe
 
     if not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
-    experiment = read_recipe(recipe, ExperimentRecipe, changes or ())  # before what takes seconds to load
+    experiment = Recipe.load(recipe, changes or ())  # before what takes seconds to load
     from treeformer.data.preparation import prepare
 
     prepare(experiment.data, data, output, workers=workers)

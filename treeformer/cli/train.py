@@ -25,10 +25,9 @@ def command(
 
     torchrun --nproc-per-node 8 -m treeformer train … does the same on 8 GPUs.
     """
-    from treeformer.configuration import read_recipe
-    from treeformer.training.recipe import ExperimentRecipe
+    from treeformer.training.recipe import Recipe
 
-    experiment = read_recipe(recipe, ExperimentRecipe, changes or [])  # before what takes seconds to load
+    experiment = Recipe.load(recipe, changes or [])  # before what takes seconds to load
     from treeformer.data.corpus import PreparedCorpus
     from treeformer.training.loop import train
     from treeformer.training.processes import leave

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
 from treeformer.data.processor import ProcessorSettings, TreeProcessor
 from treeformer.data.recipe import DataRecipe
 from treeformer.data.split import Split
@@ -21,7 +21,7 @@ MANIFEST = "manifest.json"
 LABELS = "labels.json"
 
 
-class SplitCounts(Recipe):
+class SplitCounts(Settings):
     """What a split holds, and what was left out of it."""
 
     examples: int
@@ -33,7 +33,7 @@ class SplitCounts(Recipe):
     dropped: dict[str, int]  #: examples left out, by reason
 
 
-class Manifest(Recipe):
+class Manifest(Settings):
     """What a prepared corpus was made from and what it holds."""
 
     version: str  #: of treeformer

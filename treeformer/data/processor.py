@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from torch import Tensor
 
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
 from treeformer.data.batching import Reads, questions
 from treeformer.data.recipe import TreeKind
 from treeformer.data.sample import Span
@@ -44,7 +44,7 @@ UNKNOWN_LABEL = "<unk>"
 PROCESSOR = "processor.json"
 
 
-class ProcessorSettings(Recipe):
+class ProcessorSettings(Settings):
     """What a processor does, beside its vocabulary: ``processor.json``."""
 
     kind: Kind

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
 from treeformer.data.tasks.agreement import AgreementTask
 from treeformer.data.tasks.imdb import ImdbTask
 from treeformer.data.tasks.labelled import LabelledTask
@@ -54,7 +54,7 @@ def _task(content: Any) -> Task:
     return TASKS[name].model_validate(content)
 
 
-class Words(Recipe):
+class Words(Settings):
     """Whole words; those that are seen less often are ``<unk>``, which they train."""
 
     kind: Literal["words"]
@@ -62,14 +62,14 @@ class Words(Recipe):
     lower: bool = Field(default=False, description="read words in lower case")
 
 
-class Subwords(Recipe):
+class Subwords(Settings):
     """Byte-pair encoding, learnt from the words of source and target together."""
 
     kind: Literal["bpe"]
     size: int = Field(ge=MULTIPLE, multiple_of=MULTIPLE, description="number of tokens")
 
 
-class DataRecipe(Recipe):
+class DataRecipe(Settings):
     """Which corpus, how it is cut into tokens, and which trees stand over them."""
 
     task: Annotated[SerializeAsAny[Task], BeforeValidator(_task)] = Field(

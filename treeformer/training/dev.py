@@ -15,7 +15,7 @@ from treeformer.evaluation.accuracy import right_classes, right_halves
 from treeformer.evaluation.translation import corpus_score, token_bleu
 from treeformer.training.losses import cross_entropy_sum, logits_and_targets
 from treeformer.training.processes import Processes
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 
 _TOKENS = 8192  # leaves and nodes at once, or as many as an update has
 
@@ -91,7 +91,7 @@ class DevSet:
         return corpus_score(token_bleu(), answers, references).score
 
 
-def dev_set(recipe: ExperimentRecipe, corpus: PreparedCorpus, processes: Processes) -> DevSet | None:
+def dev_set(recipe: Recipe, corpus: PreparedCorpus, processes: Processes) -> DevSet | None:
     """The dev set of a corpus, None where it has none; refuses settings that need one then."""
     training = recipe.training
     if "dev" not in corpus.manifest.splits:

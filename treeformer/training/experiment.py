@@ -19,18 +19,18 @@ from treeformer.data.vectors import read_vectors, vector_width
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import build, size_names
 from treeformer.nn import ScaledEmbedding
-from treeformer.training.recipe import ExperimentRecipe, TrainingRecipe
+from treeformer.training.recipe import Recipe, TrainingRecipe
 
 Parts = list[dict[str, Tensor]]
 
 
-def model_of(recipe: ExperimentRecipe, corpus: PreparedCorpus) -> PreTrained:
+def model_of(recipe: Recipe, corpus: PreparedCorpus) -> PreTrained:
     """A model with fresh weights."""
     manifest = corpus.manifest
     return build(
         recipe.system,
         manifest.kind,
-        recipe.own.sizes,
+        recipe.system_recipe.sizes,
         vocab_size=manifest.vocab_size,
         node_vocab_size=manifest.node_vocab_size,
         classes=manifest.classes,
@@ -45,9 +45,7 @@ class VectorCounts(NamedTuple):
 
 
 @torch.no_grad()
-def start_from_vectors(
-    model: PreTrained, recipe: ExperimentRecipe, corpus: PreparedCorpus
-) -> VectorCounts | None:
+def start_from_vectors(model: PreTrained, recipe: Recipe, corpus: PreparedCorpus) -> VectorCounts | None:
     """Make the embedding return the vectors of the recipe's file, for words that it has; None without one."""
     if recipe.vectors is None:
         return None
@@ -68,13 +66,13 @@ def start_from_vectors(
     return VectorCounts(len(vectors), len(words))
 
 
-def examples_of(recipe: ExperimentRecipe, corpus: PreparedCorpus) -> Examples:
+def examples_of(recipe: Recipe, corpus: PreparedCorpus) -> Examples:
     """What the model learns from: sentences, or every phrase as a sequence of its own; or a share of both."""
     split, share = corpus["train"], recipe.training.share
     if share is None:
-        return split.phrases() if recipe.own.phrases else split
+        return split.phrases() if recipe.system_recipe.phrases else split
     sentences = split.share(share)
-    return split.phrases().within(sentences) if recipe.own.phrases else sentences
+    return split.phrases().within(sentences) if recipe.system_recipe.phrases else sentences
 
 
 def updates_of(

@@ -17,6 +17,7 @@ from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.machine import machine
 from treeformer.models.pretrained import PreTrained
+from treeformer.progress import Progress, terminal_progress
 from treeformer.training import checkpoints
 from treeformer.training.dev import dev_set
 from treeformer.training.experiment import Parts, examples_of, model_of, start_from_vectors, updates_of
@@ -24,15 +25,14 @@ from treeformer.training.interruption import Interruption
 from treeformer.training.meters import Meters
 from treeformer.training.metrics import metric_writer
 from treeformer.training.processes import Processes
-from treeformer.training.progress import Progress, progress_of
-from treeformer.training.recipe import ExperimentRecipe
+from treeformer.training.recipe import Recipe
 from treeformer.training.runs import Run, peak_memory
 from treeformer.training.state import Position, load_weights, pack, unpack
 from treeformer.training.updates import Totals, Updater
 
 
 def train(
-    recipe: ExperimentRecipe,
+    recipe: Recipe,
     corpus: PreparedCorpus,
     output: str | Path,
     *,
@@ -55,24 +55,25 @@ def train(
         progress: who is told how it goes; by default standard error.
     """
     processes = Processes(device)
-    told = progress or progress_of(first=processes.first)
+    if progress is None:
+        progress = terminal_progress("updates") if processes.first else Progress()
     run = Run(Path(output), recipe.resolved(), corpus, seed)
     processes.wait()  # all have looked at the folder before one writes there
     if run.finished:
-        told.say(f"{output}: this run is finished, after {run.facts['updates']} updates")
+        progress.log(f"{output}: this run is finished, after {run.facts['updates']} updates")
         return run.facts
-    with _determinism(run.recipe.training.deterministic), told:
-        _Training(run, processes, told, seed).go()
+    with _determinism(run.recipe.training.deterministic), progress:
+        _Training(run, processes, progress, seed).go()
     return run.facts
 
 
 class _Training:
     """A run on its way."""
 
-    def __init__(self, run: Run, processes: Processes, told: Progress, seed: int) -> None:
+    def __init__(self, run: Run, processes: Processes, progress: Progress, seed: int) -> None:
         self.run = run
         self.processes = processes
-        self.told = told
+        self.progress = progress
         self.training = run.recipe.training
         if processes.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(processes.device)
@@ -94,7 +95,7 @@ class _Training:
     def _begin(self, model: PreTrained) -> Position:
         """Start, or go on from the last checkpoint."""
         state, first = self.run.state, self.processes.first
-        found = checkpoints.latest(state, self.told.say) if first else None
+        found = checkpoints.latest(state, self.progress.log) if first else None
         step = self.processes.agree(found.facts["step"] if found else None)
         vectors = start_from_vectors(model, self.run.recipe, self.run.corpus) if step is None else None
         parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -104,19 +105,19 @@ class _Training:
                 facts["vectors"] = vectors._asdict()
             self.run.begin(model, **facts, **machine(self.processes.device))
         if step is None:
-            self.told.say(
+            self.progress.log(
                 f"{self.run.folder}: {self.run.recipe.model}, {parameters:,} parameters, "
                 f"{len(self.examples):,} examples, {len(self.plan):,} updates an epoch"
             )
             if vectors:
-                self.told.say(
+                self.progress.log(
                     f"{self.run.recipe.vectors}: vectors of {vectors.found:,} of {vectors.words:,} words"
                 )
             return Position()
         position = unpack(found or checkpoints.load(state / str(step)), self.updater, self.processes)
         if first and position.best_step:
             self._export_again(position.best_step)
-        self.told.say(f"{self.run.folder}: goes on after update {step}")
+        self.progress.log(f"{self.run.folder}: goes on after update {step}")
         return position
 
     def _export_again(self, best: int) -> None:
@@ -124,7 +125,7 @@ class _Training:
         try:
             weights = checkpoints.load(self.run.state / str(best)).tensors["model"]
         except ValueError as error:  # a later one was the best, and is broken
-            self.told.say(f"warning: {error}; the model that is there stays for now")
+            self.progress.log(f"warning: {error}; the model that is there stays for now")
         else:
             self.run.export(weights)
 
@@ -138,7 +139,7 @@ class _Training:
                 self._look_and_save()
                 if self._asked(interruption):
                     self._save()
-                    self.told.say(f"stopped after update {self.position.step}; the same command goes on")
+                    self.progress.log(f"stopped after update {self.position.step}; the same command goes on")
                     raise KeyboardInterrupt
         self._finish()
 
@@ -180,7 +181,7 @@ class _Training:
             position.step, position.epoch, rate, self._checked(self.updater.take_totals())
         )
         self.tell(line)
-        self.told.show(
+        self.progress.update(
             position.step,
             self.training.updates,
             f"loss {line['loss']:.3f}, best {self.metric} {_shown(position.best)}, "
@@ -208,7 +209,7 @@ class _Training:
         if gained:
             position.best, position.best_step = scores[self.metric], position.step
         self.tell({"step": position.step, **_dev(scores)})
-        self.told.say(f"update {position.step}: {_told(scores)}{', the best so far' if gained else ''}")
+        self.progress.log(f"update {position.step}: {_told(scores)}{', the best so far' if gained else ''}")
         return gained
 
     def _better(self, score: float) -> bool:
@@ -269,7 +270,7 @@ class _Training:
                 seconds=round(position.seconds, 1),
                 peak_memory=peak_memory(self.processes.device),
             )
-        self.told.say(
+        self.progress.log(
             f"{run.folder}: {position.step} updates in {position.seconds:.0f} s; {self.metric} "
             f"{_shown(position.best)} on dev "
             + (f"after update {position.best_step}" if averaged is None else "with the mean of checkpoints")
@@ -290,7 +291,7 @@ class _Training:
         load_weights(self.updater, mean)
         scores = self.dev.scores(self.updater.model)
         self.tell({"step": self.position.step, "averaged": len(chosen), **_dev(scores)})
-        self.told.say(f"mean of the checkpoints {', '.join(map(str, chosen))}: {_told(scores)}")
+        self.progress.log(f"mean of the checkpoints {', '.join(map(str, chosen))}: {_told(scores)}")
         if not (self.training.prefer_average or self._better(scores[self.metric])):
             return None
         self.position.best = scores[self.metric]

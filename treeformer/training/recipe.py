@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, create_model, field_serializer, model_validator
 from pydantic.fields import FieldInfo
 
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
 from treeformer.data.recipe import DataRecipe
 from treeformer.training.schedule import Schedule, learning_rate
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Metric = Literal["accuracy", "loss", "bleu"]
 
 
-class TrainingRecipe(Recipe):
+class TrainingRecipe(Settings):
     """How a model learns."""
 
     updates: int = Field(ge=1, description="updates at most")
@@ -86,14 +86,14 @@ def _optional(field: FieldInfo) -> tuple[Any, None]:
 
 
 # The same keys, all of them optional: what a system trains differently.
-TrainingChanges: type[Recipe] = create_model(  # type: ignore[call-overload]
+TrainingChanges: type[Settings] = create_model(  # type: ignore[call-overload]
     "TrainingChanges",
-    __base__=Recipe,
+    __base__=Settings,
     **{name: _optional(field) for name, field in TrainingRecipe.model_fields.items()},
 )
 
 
-class SystemRecipe(Recipe):
+class SystemRecipe(Settings):
     """A system in an experiment."""
 
     sizes: dict[str, Any] = Field(default_factory=dict, description="fields of its config")
@@ -103,11 +103,11 @@ class SystemRecipe(Recipe):
     )
 
     @field_serializer("training")
-    def _changes(self, training: Recipe) -> dict[str, Any]:
+    def _changes(self, training: Settings) -> dict[str, Any]:
         return training.model_dump(exclude_unset=True)
 
 
-class DecodingRecipe(Recipe):
+class DecodingRecipe(Settings):
     """How a translator searches."""
 
     beams: int = Field(default=5, ge=1, description="translations that are kept at each step; 1: greedy")
@@ -116,7 +116,7 @@ class DecodingRecipe(Recipe):
     )
 
 
-class ExperimentRecipe(Recipe):
+class Recipe(Settings):
     """One experiment."""
 
     data: DataRecipe = Field(description="all that `treeformer prepare` depends on")
@@ -129,7 +129,7 @@ class ExperimentRecipe(Recipe):
     vectors: str | None = Field(default=None, description="file of word vectors from which a model starts")
 
     @classmethod
-    def settle(cls, content: Any, keys: Sequence[str]) -> None:
+    def give_overrides_priority(cls, content: Any, keys: Sequence[str]) -> None:
         """``--set training.KEY`` holds for all systems, also for those that train differently."""
         systems: Any = content.get("systems") if isinstance(content, dict) else None
         for name, system in systems.items() if isinstance(systems, dict) else ():
@@ -159,7 +159,7 @@ class ExperimentRecipe(Recipe):
         return system_named(self.model)
 
     @property
-    def own(self) -> SystemRecipe:
+    def system_recipe(self) -> SystemRecipe:
         """What the recipe says about that system."""
         if self.model not in self.systems:
             raise ValueError(
@@ -167,9 +167,9 @@ class ExperimentRecipe(Recipe):
             )
         return self.systems[self.model]
 
-    def resolved(self) -> ExperimentRecipe:
+    def resolved(self) -> Recipe:
         """The same experiment with that system alone, its changes made: what a run folder keeps."""
-        own = self.own
+        own = self.system_recipe
         changes = own.training.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
         return self.model_copy(
             update={

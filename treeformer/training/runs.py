@@ -16,11 +16,11 @@ import yaml
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
 from treeformer.inference.loading import FACTS, run_facts
 from treeformer.storage import write_file
-from treeformer.training.recipe import DecodingRecipe, ExperimentRecipe
+from treeformer.training.recipe import DecodingRecipe, Recipe
 
 _HARMLESS = ("training.workers", "training.log_every", "training.tensorboard")
 
@@ -35,7 +35,7 @@ class Run:
         seed: of weights, order and dropout.
     """
 
-    def __init__(self, folder: Path, recipe: ExperimentRecipe, corpus: PreparedCorpus, seed: int) -> None:
+    def __init__(self, folder: Path, recipe: Recipe, corpus: PreparedCorpus, seed: int) -> None:
         self.folder = folder
         self.state = folder / "state"
         self.recipe = recipe
@@ -105,7 +105,7 @@ def fingerprint(corpus: PreparedCorpus) -> str:
     return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()[:16]
 
 
-def changes_since(there: Any, here: Recipe, key: str = "") -> list[str]:
+def changes_since(there: Any, here: Settings, key: str = "") -> list[str]:
     """What differs between a recipe that was written down and this one, in words.
 
     What a version before this one did not write has its default.

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
 from treeformer.data.sample import Bad, Sample, find_file
 from treeformer.trees.tree import Unary
 
@@ -19,7 +19,7 @@ TRAIN, DEV = "train", "dev"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-class Part(Recipe):
+class Part(Settings):
     """The files of one split, by their path below the data."""
 
     file: str = Field(description="the examples, one a line")
@@ -51,7 +51,7 @@ class ToParse(NamedTuple):
     one_per_line: bool
 
 
-class Task(Recipe):
+class Task(Settings):
     """A task, as its recipe describes it."""
 
     language: str = Field(default="en", description="of what models read")

@@ -16,12 +16,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from treeformer.configuration import Recipe
+from treeformer.configuration import Settings
+from treeformer.data.vocabulary import IGNORED
 from treeformer.parsing.contractions import contract
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.weights import stored
 from treeformer.training.parser_corpus import (
-    IGNORED,
     Batch,
     Corpus,
     Example,
@@ -32,7 +32,7 @@ from treeformer.training.parser_corpus import (
 from treeformer.trees import read_trees
 
 
-class TreeFile(Recipe):
+class TreeFile(Settings):
     """A file of trees to learn from."""
 
     file: str = Field(description="path below the data folder")
@@ -41,7 +41,7 @@ class TreeFile(Recipe):
     contract: bool = Field(default=False, description="write French words in one that its trees split in two")
 
 
-class NetworkRecipe(Recipe):
+class NetworkRecipe(Settings):
     """Sizes of the network."""
 
     known_words: int = Field(default=12000, ge=1, description="words with a row of their own")
@@ -55,7 +55,7 @@ class NetworkRecipe(Recipe):
     bits: Literal[8, 16] = Field(default=16, description="of a stored weight; in 8 every row has a scale")
 
 
-class LearningRecipe(Recipe):
+class LearningRecipe(Settings):
     """How the network learns."""
 
     updates: int = Field(default=9000, ge=1, description="steps of the optimiser")
@@ -75,7 +75,7 @@ class LearningRecipe(Recipe):
     rare: int = Field(default=30, ge=1, description="labels and tags that occur less often are left out")
 
 
-class ParserRecipe(Recipe):
+class ParserRecipe(Settings):
     """What a parser is trained on, and how."""
 
     name: str = Field(description="of the parser, written into everything made from its trees")
