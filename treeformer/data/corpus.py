@@ -13,7 +13,7 @@ from treeformer.configuration import Settings
 from treeformer.data.processor import ProcessorSettings, TreeProcessor
 from treeformer.data.recipe import DataRecipe
 from treeformer.data.split import Split
-from treeformer.data.tasks.task import Kind
+from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tasks.translation import TranslationTask
 from treeformer.data.vocabulary import load_vocabulary
 
@@ -39,7 +39,7 @@ class Manifest(Settings):
     version: str  #: of treeformer
     recipe: dict[str, Any]  #: the ``data`` part of the recipe, complete
     sources: dict[str, str]  #: SHA-256 by file name
-    kind: Kind
+    kind: TaskKind
     language: str  #: of the words that models read
     parser: str  #: who made the trees
     vocab_size: int

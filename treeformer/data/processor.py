@@ -18,7 +18,7 @@ from treeformer.data.recipe import TreeKind
 from treeformer.data.sample import Span
 from treeformer.data.split import Example, integers
 from treeformer.data.tasks.sst import binary_as_sst
-from treeformer.data.tasks.task import Kind
+from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
 from treeformer.data.vocabulary import IGNORED, Vocabulary, load_vocabulary
 from treeformer.parsing import Parser, load_parser
@@ -47,7 +47,7 @@ PROCESSOR = "processor.json"
 class ProcessorSettings(Settings):
     """What a processor does, beside its vocabulary: ``processor.json``."""
 
-    kind: Kind
+    kind: TaskKind
     language: str  #: of what models read
     parser: str  #: for text: embedded, corenlp or a folder
     trees: TreeKind

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from treeformer.data.processor import PROCESSOR, TreeProcessor
-from treeformer.data.tasks.task import Kind
+from treeformer.data.tasks.task import TaskKind
 from treeformer.machine import chosen_device
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import System, load
@@ -32,7 +32,7 @@ class Loaded(NamedTuple):
 
 
 def load_run(
-    folder: str | Path, kind: Kind | None = None, *, device: str | None = None, bf16: bool = False
+    folder: str | Path, kind: TaskKind | None = None, *, device: str | None = None, bf16: bool = False
 ) -> Loaded:
     """The model of a run, ready to answer.
 

@@ -18,7 +18,7 @@ from treeformer.models.transformer import (
 from treeformer.nn import DynamicConvolution, LightweightConvolution
 from treeformer.nn.convolution import Convolution
 
-Kind = Literal["dynamic", "lightweight"]
+ConvolutionKind = Literal["dynamic", "lightweight"]
 
 KERNELS = (3, 7, 15, 31)  #: the authors' widths in the first layers; the last one serves all further layers
 
@@ -38,12 +38,12 @@ class DynamicConvConfig(TransformerConfig):
 
     encoder_kernels: list[int] | None = None
     decoder_kernels: list[int] | None = None
-    convolution: Kind = "dynamic"
+    convolution: ConvolutionKind = "dynamic"
     kernel_dropout: float = 0.1
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_choice(self, "convolution", get_args(Kind))
+        check_choice(self, "convolution", get_args(ConvolutionKind))
         check_rates(self, "kernel_dropout")
         self.encoder_kernels = kernel_widths("encoder_kernels", self.encoder_kernels, self.encoder_layers)
         self.decoder_kernels = kernel_widths("decoder_kernels", self.decoder_kernels, self.decoder_layers)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from treeformer.data.tasks.task import TaskKind
 from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
@@ -31,8 +32,6 @@ from treeformer.models.tree_transformer import (
     TreeTransformerForSequenceClassification,
 )
 
-Kind = Literal["classification", "translation"]
-
 
 @dataclass(frozen=True)
 class System:
@@ -50,7 +49,7 @@ class System:
     classifier: type[PreTrained] | None
     translator: type[PreTrained] | None
 
-    def model_class(self, kind: Kind) -> type[PreTrained]:
+    def model_class(self, kind: TaskKind) -> type[PreTrained]:
         """Its model for a kind of task, or an error that names the systems that have one."""
         found = self._for(kind)
         if found is None:
@@ -58,7 +57,7 @@ class System:
             raise ValueError(f"model: {self.name} has no model for {kind}, expected one of {', '.join(able)}")
         return found
 
-    def _for(self, kind: Kind) -> type[PreTrained] | None:
+    def _for(self, kind: TaskKind) -> type[PreTrained] | None:
         return self.translator if kind == "translation" else self.classifier
 
 
@@ -138,7 +137,7 @@ def check_size_names(system: System, sizes: Mapping[str, object]) -> None:
 
 def build(
     system: System,
-    kind: Kind,
+    kind: TaskKind,
     sizes: Mapping[str, Any],
     *,
     vocab_size: int,

@@ -14,7 +14,7 @@ from treeformer.configuration import Settings
 from treeformer.data.sample import Bad, Sample, find_file
 from treeformer.trees.tree import Unary
 
-Kind = Literal["classification", "translation"]
+TaskKind = Literal["classification", "translation"]
 TRAIN, DEV = "train", "dev"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -57,7 +57,7 @@ class Task(Settings):
     language: str = Field(default="en", description="of what models read")
     splits: Mapping[str, Part] = Field(description="the files of each split; train must be there")
 
-    kind: ClassVar[Kind] = "classification"
+    kind: ClassVar[TaskKind] = "classification"
     documents: ClassVar[bool] = False  #: every example gets a root DOC, also one of a single sentence
     binary: ClassVar[bool] = False  #: trees are binary, and parses of new text are made so
 

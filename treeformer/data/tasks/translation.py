@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from treeformer.data.sample import Bad, Sample, place, text_lines, together, tree_lines
-from treeformer.data.tasks.task import Kind, Part, Task, ToParse
+from treeformer.data.tasks.task import Part, Task, TaskKind, ToParse
 from treeformer.data.tokens import Tokens, detokenize, tokenize, unescape
 from treeformer.parsing.contractions import contract
 from treeformer.trees import Tree
@@ -38,7 +38,7 @@ class TranslationTask(Task):
     target_tokens: Tokens = Field(default="moses", description="given: target lines are tokens already")
     splits: Mapping[str, ParallelPart] = Field(description="the files of each split; train must be there")
 
-    kind: ClassVar[Kind] = "translation"
+    kind: ClassVar[TaskKind] = "translation"
 
     @model_validator(mode="after")
     def _source_has_a_tokenizer(self) -> TranslationTask:
