@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from treeformer.parsing import Parser
-from treeformer.parsing.corpus import CHARACTERS, CHUNK, Reading, chunks, parse_lines
-from treeformer.parsing.failures import Line
+from treeformer.parsing.corpus import CHARACTERS, CHUNK, LineParser, chunks, parse_lines
+from treeformer.parsing.failures import TreeLine
 from treeformer.trees import Tree, read_tree_lines, read_trees, right_branching
 
 
@@ -32,7 +32,7 @@ class WordParser(Parser):
         return [right_branching(sentence) for sentence in sentences]
 
 
-def words_of(line: Line) -> list[tuple[str, ...]]:
+def words_of(line: TreeLine) -> list[tuple[str, ...]]:
     """The words of the trees on a line."""
     trees = list(read_trees(io.StringIO(line.text)))
     assert len(trees) == line.sentences
@@ -44,18 +44,18 @@ LINES = [f"word {number} . another" if number % 7 else "" for number in range(2 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_each_line_gives_its_trees_in_order(workers: int) -> None:
-    parsed = list(parse_lines(LINES, Reading(WordParser), workers=workers))
+    parsed = list(parse_lines(LINES, LineParser(WordParser), workers=workers))
     assert [words_of(line) for line in parsed] == [
         [("word", str(number)), ("another",)] if number % 7 else [] for number in range(len(LINES))
     ]
-    reading = Reading(WordParser, tokenized=True, one_per_line=True)
-    whole = list(parse_lines(LINES, reading, workers=workers))
+    line_parser = LineParser(WordParser, tokenized=True, one_per_line=True)
+    whole = list(parse_lines(LINES, line_parser, workers=workers))
     assert [words_of(line) for line in whole] == [[tuple(line.split())] if line else [] for line in LINES]
 
 
 def test_a_line_is_one_sentence_only_if_one_says_so() -> None:
     def words(line: str, **how: bool) -> list[tuple[str, ...]]:
-        return words_of(next(parse_lines([line], Reading(WordParser, **how))))
+        return words_of(next(parse_lines([line], LineParser(WordParser, **how))))
 
     assert words("It rains. Go!", one_per_line=True) == [("It", "rains", ".", "Go", "!")]
     assert words("It rains . Go ! ”", tokenized=True) == [("It", "rains", "."), ("Go", "!", "”")]
@@ -64,7 +64,7 @@ def test_a_line_is_one_sentence_only_if_one_says_so() -> None:
 
 def test_given_tokens_hold_whatever_a_tree_can_hold() -> None:
     line = "a\u00a0b \u2028 c\x0bd\t\x00 e\x85 (f)\rg"
-    (parsed,) = parse_lines([line], Reading(WordParser, tokenized=True))
+    (parsed,) = parse_lines([line], LineParser(WordParser, tokenized=True))
     words = ("a\u00a0b", "\u2028", "c\x0bd", "\x00", "e\x85", "(f)", "g")
     assert words_of(parsed) == [words]
 
@@ -83,7 +83,7 @@ def test_no_more_is_read_than_keeps_the_workers_busy(workers: int) -> None:
         for read in range(1, 20 * CHUNK):  # noqa: B007
             yield "a word"
 
-    for done, _ in enumerate(parse_lines(lines(), Reading(WordParser), workers=workers)):
+    for done, _ in enumerate(parse_lines(lines(), LineParser(WordParser), workers=workers)):
         assert read - done <= (2 * workers + 1) * CHUNK
 
 
@@ -104,7 +104,7 @@ class NoProgram(WordParser):
 @pytest.mark.parametrize(("parser", "message"), [(SuddenDeath, "a worker ended"), (NoProgram, "no program")])
 def test_what_happens_to_a_worker_is_told(parser: type[Parser], message: str) -> None:
     with pytest.raises(OSError, match=message):
-        list(parse_lines(LINES, Reading(parser), workers=2))
+        list(parse_lines(LINES, LineParser(parser), workers=2))
 
 
 def test_a_killed_run_goes_on_without_a_lost_or_repeated_line(tmp_path: Path) -> None:

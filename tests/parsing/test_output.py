@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.parsing.failures import Failure, Line, Parsed
+from treeformer.parsing.failures import Failure, Parsed, TreeLine
 from treeformer.parsing.output import fingerprint, write_lines
 from treeformer.parsing.parser import flat_tree
 from treeformer.trees import read_tree_lines, right_branching
@@ -18,12 +18,12 @@ TEXTS = ["first", "", "third", "fourth"]
 BAD = {"first", "third"}
 
 
-def parsed(done: int) -> Iterator[Line]:
+def parsed(done: int) -> Iterator[TreeLine]:
     for text in TEXTS[done:]:
         if text in BAD:
-            yield Parsed([flat_tree([text])], [Failure(text, "it was bad")]).written()
+            yield Parsed([flat_tree([text])], [Failure(text, "it was bad")]).to_line()
         else:
-            yield Parsed([right_branching([text])] if text else [], []).written()
+            yield Parsed([right_branching([text])] if text else [], []).to_line()
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -56,11 +56,11 @@ def test_an_interruption_changes_nothing(line: int, torn: str, whole: dict[str, 
     folder.mkdir()
     asked = []
 
-    def interrupted(done: int) -> Iterator[Line]:
+    def interrupted(done: int) -> Iterator[TreeLine]:
         yield from list(parsed(done))[:line]
         raise OSError("the lights went out")
 
-    def rest(done: int) -> Iterator[Line]:
+    def rest(done: int) -> Iterator[TreeLine]:
         asked.append(done)
         return parsed(done)
 
@@ -77,7 +77,7 @@ def test_an_interruption_changes_nothing(line: int, torn: str, whole: dict[str, 
 
 
 def test_another_run_does_not_go_on_with_it(tmp_path: Path) -> None:
-    def interrupted(done: int) -> Iterator[Line]:
+    def interrupted(done: int) -> Iterator[TreeLine]:
         yield from list(parsed(done))[:2]
         raise KeyboardInterrupt
 
@@ -90,7 +90,7 @@ def test_another_run_does_not_go_on_with_it(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_before_its_first_line_leaves_nothing(tmp_path: Path) -> None:
-    def broken(done: int) -> Iterator[Line]:
+    def broken(done: int) -> Iterator[TreeLine]:
         raise ValueError("no such parser")
 
     with pytest.raises(ValueError, match="no such parser"):
@@ -100,7 +100,7 @@ def test_a_run_that_fails_before_its_first_line_leaves_nothing(tmp_path: Path) -
 
 def test_a_run_without_failures_leaves_no_report(tmp_path: Path) -> None:
     (tmp_path / "trees.report").write_text("of an earlier run\n")
-    assert write_lines(lambda done: [Parsed([], []).written()], tmp_path / "trees", ORIGIN) == 0
+    assert write_lines(lambda done: [Parsed([], []).to_line()], tmp_path / "trees", ORIGIN) == 0
     assert files(tmp_path) == {"trees": "\n"}
 
 

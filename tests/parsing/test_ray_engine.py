@@ -12,7 +12,7 @@ import pytest
 from tests.cli.command import treeformer
 from tests.parsing.programs import flat_but, program
 from treeformer.parsing.command import CommandParser
-from treeformer.parsing.corpus import CHUNK, Reading, parse_lines
+from treeformer.parsing.corpus import CHUNK, LineParser, parse_lines
 from treeformer.parsing.ray_engine import parse_lines_with_ray
 
 if not os.environ.get("CI"):
@@ -23,16 +23,16 @@ LINES = [f"Word {number}. Another (one)!" if number % 7 else "" for number in ra
 
 def test_the_same_lines_in_the_same_order_with_the_same_failures() -> None:
     parser = partial(CommandParser, flat_but("300", "sys.exit('three hundred')"))
-    reading = Reading(parser)
-    here = list(parse_lines(LINES, reading))
-    there = list(parse_lines_with_ray(LINES, reading, workers=2))
+    line_parser = LineParser(parser)
+    here = list(parse_lines(LINES, line_parser))
+    there = list(parse_lines_with_ray(LINES, line_parser, workers=2))
     assert there == here
     assert [len(line.failures) for line in there] == [number == 300 for number in range(len(LINES))]
 
 
 def test_an_error_is_the_one_that_was_raised() -> None:
     with pytest.raises(FileNotFoundError, match="no-such-parser"):
-        list(parse_lines_with_ray(LINES, Reading(partial(CommandParser, "no-such-parser"))))
+        list(parse_lines_with_ray(LINES, LineParser(partial(CommandParser, "no-such-parser"))))
 
 
 def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
@@ -54,4 +54,4 @@ def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install treeformer\[ray\]"):
-        next(parse_lines_with_ray(["It rains."], Reading(partial(CommandParser, "cat"))))
+        next(parse_lines_with_ray(["It rains."], LineParser(partial(CommandParser, "cat"))))

@@ -11,8 +11,8 @@ from treeformer.cli import parse_options as option
 from treeformer.cli.parse_options import Device, Engine
 from treeformer.cli.parser_choice import choose_parser
 from treeformer.cli.progress import Tally, shown, told
-from treeformer.parsing.corpus import Reading, parse_lines
-from treeformer.parsing.failures import Line
+from treeformer.parsing.corpus import LineParser, parse_lines
+from treeformer.parsing.failures import TreeLine
 from treeformer.parsing.output import fingerprint, write_lines
 from treeformer.parsing.ray_engine import parse_lines_with_ray
 from treeformer.trees import TreeFormatError
@@ -63,7 +63,9 @@ def command(
     if output is not None:
         _check_output(output, file)
     name, make_parser = choose_parser(parser, parser_command, language, options)
-    parsed = _parsed(file, Reading(make_parser, tokenized, one_per_line), engine, workers)
+    parsed = _parsed(
+        file, LineParser(make_parser, tokenized=tokenized, one_per_line=one_per_line), engine, workers
+    )
     if output is None:
         _print(parsed(0))
         return
@@ -76,12 +78,12 @@ def command(
 
 
 def _parsed(
-    file: Path | None, reading: Reading, engine: Engine, workers: int
-) -> Callable[[int], Iterator[Line]]:
+    file: Path | None, line_parser: LineParser, engine: Engine, workers: int
+) -> Callable[[int], Iterator[TreeLine]]:
     """The parsed lines after so many, with progress told on the way."""
     parse = parse_lines_with_ray if engine is Engine.RAY else parse_lines
 
-    def parsed(done: int) -> Iterator[Line]:
+    def parsed(done: int) -> Iterator[TreeLine]:
         if done:
             _tell(f"{done} lines are there from an earlier run")
         lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
@@ -90,7 +92,7 @@ def _parsed(
             raise ValueError(f"expected the text of the earlier run, got one of only {skipped} lines")
         tally = Tally(done, _count(file))
         follow = shown if sys.stderr.isatty() and not sys.stdout.isatty() else told
-        yield from follow(parse(lines, reading, workers=workers), tally)
+        yield from follow(parse(lines, line_parser, workers=workers), tally)
         _tell(f"{tally.lines} lines, {tally.sentences} sentences, {tally.speed()}")
 
     return parsed
@@ -106,7 +108,7 @@ def _check_output(output: Path, file: Path | None) -> None:
         raise ValueError(f"--output {output}: trees are written as plain text, which {output.suffix} is not")
 
 
-def _print(parsed: Iterator[Line]) -> None:
+def _print(parsed: Iterator[TreeLine]) -> None:
     failures = 0
     for line in parsed:
         print(line.text)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from treeformer.parsing.failures import Line
+from treeformer.parsing.failures import TreeLine
 
 _EVERY = 10.0  # seconds between two lines in a log
 
@@ -26,7 +26,7 @@ class Tally:
         self.lines = self.sentences = 0
         self._start = time.monotonic()
 
-    def add(self, line: Line) -> None:
+    def add(self, line: TreeLine) -> None:
         """Count a line."""
         self.lines += 1
         self.sentences += line.sentences
@@ -49,7 +49,7 @@ class Tally:
         )
 
 
-def told(parsed: Iterable[Line], tally: Tally) -> Iterator[Line]:
+def told(parsed: Iterable[TreeLine], tally: Tally) -> Iterator[TreeLine]:
     """The same lines, with their number and speed told on standard error from time to time."""
     last = time.monotonic()
     for line in parsed:
@@ -60,7 +60,7 @@ def told(parsed: Iterable[Line], tally: Tally) -> Iterator[Line]:
             print(tally, file=sys.stderr, flush=True)
 
 
-def shown(parsed: Iterable[Line], tally: Tally) -> Iterator[Line]:
+def shown(parsed: Iterable[TreeLine], tally: Tally) -> Iterator[TreeLine]:
     """The same lines, with a bar on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -22,7 +22,7 @@ from treeformer.data.split import Example, SplitWriter, integers
 from treeformer.data.tasks.task import DEV, TRAIN
 from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
 from treeformer.parsing import load_parser
-from treeformer.parsing.corpus import Reading, parse_lines
+from treeformer.parsing.corpus import LineParser, parse_lines
 from treeformer.parsing.loading import parser_maker, parser_name
 from treeformer.parsing.output import write_lines
 
@@ -114,13 +114,13 @@ def _parse(
     name = parser_name(recipe.parser, recipe.task.language)
     tell(f"{split}: parsing {files['file']} with {name}")
     work = recipe.task.to_parse(files)
-    reading = Reading(parser_maker(name), work.tokenized, work.one_per_line)
+    line_parser = LineParser(parser_maker(name), tokenized=work.tokenized, one_per_line=work.one_per_line)
 
     def parsed(done: int) -> Iterator[Any]:
         lines = iter(work.lines)
         for _ in range(done):
             next(lines, None)
-        return _told(parse_lines(lines, reading, workers=workers), split, done, tell)
+        return _told(parse_lines(lines, line_parser, workers=workers), split, done, tell)
 
     flat = write_lines(parsed, path, {"parser": name})
     if flat:

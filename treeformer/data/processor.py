@@ -22,7 +22,7 @@ from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
 from treeformer.data.vocabulary import IGNORED, Vocabulary, load_vocabulary
 from treeformer.parsing import Parser, load_parser
-from treeformer.parsing.corpus import Reading
+from treeformer.parsing.corpus import LineParser
 from treeformer.parsing.loading import parser_name
 from treeformer.trees import (
     Tree,
@@ -153,8 +153,7 @@ class TreeProcessor:
         if self.settings.tokenized:
             texts = [unescape(text) for text in texts]
         lines = [one_line(text) for text in texts]
-        reading = Reading(lambda: self.parser, tokenized=self.settings.tokenized)
-        parsed = reading.parse(self.parser, lines)
+        parsed = LineParser(lambda: self.parser, tokenized=self.settings.tokenized).parse(lines)
         return [self._cut(line.trees) if line.trees else None for line in parsed]
 
     def _cut(self, trees: Sequence[Tree]) -> Tree:

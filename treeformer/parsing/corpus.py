@@ -10,10 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from itertools import chain
+from types import TracebackType
+from typing import Self
 
-from treeformer.parsing.failures import Line, Parsed, joined, parse_each_sentence, parse_each_text
+from treeformer.parsing.failures import Parsed, TreeLine, joined, parse_each_sentence, parse_each_text
 from treeformer.parsing.parser import Parser
 from treeformer.parsing.tokenizer import tokenize
 
@@ -24,27 +25,54 @@ CLOSING = frozenset({"''", '"', "'", "”", "’", "»", ")", "]", "-RRB-"})
 _TOKEN = re.compile(r"[^ \t\r\n]+")  # what separates words in a file of trees separates tokens
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How lines become trees.
+class LineParser:
+    """Parses lines of text with a parser that is loaded on first use.
+
+    It can be sent to another process, which then loads its own parser, before `parse` or after `close`.
 
     Args:
-        make_parser: makes the parser, in each process anew.
-        tokenized: tokens are given, with spaces or tabs between them, and are the leaves of the trees.
-        one_per_line: a line is one sentence, whatever its punctuation says.
+        make_parser: loads the parser.
+        tokenized: lines hold tokens separated by spaces or tabs; they become the leaves of the trees.
+        one_per_line: each line is one sentence, whatever its punctuation.
     """
 
-    make_parser: Callable[[], Parser]
-    tokenized: bool = False
-    one_per_line: bool = False
+    def __init__(
+        self, make_parser: Callable[[], Parser], *, tokenized: bool = False, one_per_line: bool = False
+    ) -> None:
+        self.tokenized = tokenized
+        self.one_per_line = one_per_line
+        self._make_parser = make_parser
+        self._parser: Parser | None = None
 
-    def parse(self, parser: Parser, lines: Sequence[str]) -> list[Parsed]:
-        """For each line its trees, none for a line without words; where the parser fails they are flat."""
+    def parse(self, lines: Sequence[str]) -> list[Parsed]:
+        """Trees and failures of each line; a line without words has no trees."""
+        parser = self.load()
         if not self.tokenized and not self.one_per_line:
             return parse_each_text(parser, lines)
         sentences = [self._sentences(line, parser.language) for line in lines]
         parsed = iter(parse_each_sentence(parser, list(chain(*sentences))))
         return [joined(next(parsed) for _ in parts) for parts in sentences]
+
+    def load(self) -> Parser:
+        """The parser, loaded now unless it already is."""
+        if self._parser is None:
+            self._parser = self._make_parser()
+        return self._parser
+
+    def close(self) -> None:
+        """Close the parser; the next call of `parse` loads another."""
+        if self._parser is not None:
+            self._parser.close()
+            self._parser = None
+
+    def __enter__(self) -> Self:
+        self.load()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def _sentences(self, line: str, language: str) -> list[list[str]]:
         if not self.tokenized:
@@ -56,32 +84,19 @@ class Reading:
         return [sentence for sentence in sentences if sentence]
 
 
-class Worker:
-    """A parser that is made when the first lines come and parses all that follow."""
-
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._parser: Parser | None = None
-
-    def __call__(self, lines: Sequence[str]) -> list[Line]:
-        if self._parser is None:
-            self._parser = self._reading.make_parser()
-        return [parsed.written() for parsed in self._reading.parse(self._parser, lines)]
-
-
-def parse_lines(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> Iterator[Line]:
-    """For each line its trees as text, in order; several ``workers`` are processes of their own."""
+def parse_lines(lines: Iterable[str], line_parser: LineParser, *, workers: int = 1) -> Iterator[TreeLine]:
+    """The trees of each line as text, in order; more than one worker means that many processes."""
     if workers == 1:
-        with reading.make_parser() as parser:
+        with line_parser:
             for chunk in chunks(lines):
-                yield from (parsed.written() for parsed in reading.parse(parser, chunk))
+                yield from tree_lines(line_parser, chunk)
         return
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, spawn, _start_worker, (reading,))
+    pool = ProcessPoolExecutor(workers, spawn, _start_process, (line_parser,))
     try:
-        waiting: deque[Future[list[Line]]] = deque()
-        for chunk in chunks(lines):  # no more under way than keeps all workers busy
-            waiting.append(pool.submit(_work, chunk))
+        waiting: deque[Future[list[TreeLine]]] = deque()
+        for chunk in chunks(lines):  # no more chunks in memory than keep all workers busy
+            waiting.append(pool.submit(_parse_in_process, chunk))
             if len(waiting) > 2 * workers:
                 yield from waiting.popleft().result()
         while waiting:
@@ -90,6 +105,11 @@ def parse_lines(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> 
         raise ChildProcessError("a worker ended before its work did: killed, or out of memory") from None
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def tree_lines(line_parser: LineParser, lines: Sequence[str]) -> list[TreeLine]:
+    """The lines parsed, with their trees as text."""
+    return [parsed.to_line() for parsed in line_parser.parse(lines)]
 
 
 def split_tokens(tokens: Sequence[str]) -> list[list[str]]:
@@ -126,15 +146,15 @@ def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-_worker: Worker
+_line_parser: LineParser  # of a worker process
 
 
-def _start_worker(reading: Reading) -> None:
-    global _worker
+def _start_process(line_parser: LineParser) -> None:
+    global _line_parser
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded: workers share the cores
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started us handles it
-    _worker = Worker(reading)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles it
+    _line_parser = line_parser
 
 
-def _work(lines: list[str]) -> list[Line]:
-    return _worker(lines)
+def _parse_in_process(lines: list[str]) -> list[TreeLine]:
+    return tree_lines(_line_parser, lines)

@@ -30,15 +30,15 @@ class Parsed(NamedTuple):
     trees: list[Tree]
     failures: list[Failure]
 
-    def written(self) -> Line:
-        """The same as text."""
-        return Line(" ".join(map(str, self.trees)), len(self.trees), self.failures)
+    def to_line(self) -> TreeLine:
+        """The trees as one line of text."""
+        return TreeLine(" ".join(map(str, self.trees)), len(self.trees), self.failures)
 
 
-class Line(NamedTuple):
-    """A line of a file of trees, its number of sentences, and those of them whose tree is flat.
+class TreeLine(NamedTuple):
+    """One line of a file of trees, its number of sentences, and the failures among them.
 
-    Text goes from process to process much faster than trees do.
+    Processes exchange text, which they pickle much faster than trees.
     """
 
     text: str

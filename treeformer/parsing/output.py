@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
-from treeformer.parsing.failures import Line
+from treeformer.parsing.failures import TreeLine
 from treeformer.storage import keep_lines
 
 
-def write_lines(parsed: Callable[[int], Iterable[Line]], output: Path, origin: Mapping[str, object]) -> int:
+def write_lines(
+    parsed: Callable[[int], Iterable[TreeLine]], output: Path, origin: Mapping[str, object]
+) -> int:
     """Write a line of trees for each line of input to ``output``; how many sentences were not parsed.
 
     Each of these is an object ``{"line", "sentence", "reason"}`` on a line of ``output.report``. Until all is
@@ -51,7 +53,7 @@ def write_lines(parsed: Callable[[int], Iterable[Line]], output: Path, origin: M
     return failures
 
 
-def _append(parsed: Iterable[Line], trees: Path, report: Path, done: int) -> int:
+def _append(parsed: Iterable[TreeLine], trees: Path, report: Path, done: int) -> int:
     """Write the lines that come after so many; the number of failures."""
     failures = 0
     # Unbuffered, and the report first: each line of trees that is there has its failures told.

@@ -8,11 +8,13 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from treeformer.parsing.corpus import Reading, Worker, chunks
-from treeformer.parsing.failures import Line
+from treeformer.parsing.corpus import LineParser, chunks, tree_lines
+from treeformer.parsing.failures import TreeLine
 
 
-def parse_lines_with_ray(lines: Iterable[str], reading: Reading, *, workers: int = 1) -> Iterator[Line]:
+def parse_lines_with_ray(
+    lines: Iterable[str], line_parser: LineParser, *, workers: int = 1
+) -> Iterator[TreeLine]:
     """As `parse_lines`, with the ``workers`` on the cluster that ``RAY_ADDRESS`` names, else on this machine.
 
     The lines go through Ray's object store, which keeps on disk what does not fit its memory.
@@ -28,7 +30,9 @@ def parse_lines_with_ray(lines: Iterable[str], reading: Reading, *, workers: int
         if not blocks:
             return
         actors = ray.data.ActorPoolStrategy(size=workers)
-        parsed = ray.data.from_arrow_refs(blocks).map(_Actor, fn_constructor_args=(reading,), compute=actors)
+        parsed = ray.data.from_arrow_refs(blocks).map(
+            _Actor, fn_constructor_args=(line_parser,), compute=actors
+        )
         for row in parsed.iter_rows():
             result = pickle.loads(row["parsed"])
             if isinstance(result, Exception):
@@ -41,12 +45,12 @@ def parse_lines_with_ray(lines: Iterable[str], reading: Reading, *, workers: int
 class _Actor:
     """A worker for Ray Data: rows in, rows out, and errors as they were raised."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._worker = Worker(reading)
+    def __init__(self, line_parser: LineParser) -> None:
+        self._line_parser = line_parser
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         try:
-            parsed: list[Line] | Exception = self._worker(list(row["lines"]))
+            parsed: list[TreeLine] | Exception = tree_lines(self._line_parser, list(row["lines"]))
         except Exception as error:
             parsed = error
         return {"parsed": pickle.dumps(parsed)}

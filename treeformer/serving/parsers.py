@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from io import StringIO
 from typing import Any, TypeVar
 
 from treeformer.data.tokens import one_line
 from treeformer.parsing import Parser, load_parser
-from treeformer.parsing.corpus import Reading
+from treeformer.parsing.corpus import LineParser
 from treeformer.parsing.tokenizer import LANGUAGES, tokenize
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
@@ -26,24 +25,19 @@ class ParserEngine:
     """A parser that reads the texts of several questions at once, and so a worker."""
 
     def __init__(self, name: str, parser: Parser | None = None) -> None:
-        self._name = name
-        self._parser = parser
+        self._line_parser = LineParser(lambda: parser or load_parser(name))
 
     def ready(self) -> None:
         """A parser that was not given is loaded when it is first asked."""
 
     def __call__(self, asked: Sequence[Sequence[str]], seconds: float) -> list[list[list[Tree]]]:
         """For each question, and each of its texts, the trees of the sentences."""
-        if self._parser is None:
-            self._parser = load_parser(self._name)
-        reading = Reading(lambda: load_parser(self._name))
         lines = [one_line(text) for texts in asked for text in texts]
-        found = in_time(lines, partial(reading.parse, self._parser), seconds)
+        found = in_time(lines, self._line_parser.parse, seconds)
         return [[list(next(found).trees) for _ in texts] for texts in asked]
 
     def close(self) -> None:
-        if self._parser is not None:
-            self._parser.close()
+        self._line_parser.close()
 
 
 def in_time(
