@@ -1,8 +1,8 @@
-"""What mkdocs does here beside its own work.
+"""Hooks of the documentation site.
 
-Files of the repository outside ``docs`` become part of the site, and links to them lead there. A line
-``<!-- README: TITLE -->`` becomes that section of the README. Formulas become MathML, which needs no script.
-A page that would load anything from another host is an error.
+- Files outside ``docs``, such as ``results/*.md``, become pages of the site, and links to them are rewritten.
+- Formulas become MathML, which needs no script.
+- A page that would load anything from another host stops the build.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OTHER_HOST = re.compile(r"""(?:src|href|srcset|data)\s*=\s*["']?(?:https?:)?//|
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add what lies outside ``docs``."""
+    """Add the files outside ``docs`` to the site."""
     for pattern in OUTSIDE:
         for path in sorted(ROOT.glob(pattern)):
             name = path.relative_to(ROOT).as_posix()
@@ -49,52 +49,39 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put sections of the README in, and make links lead to where files lie in the site."""
+    """The page with its links pointing to where files are in the site."""
     name = page.file.src_uri
     source = name if page.file.generated_by else f"docs/{name}"
-    markdown = with_site_links(markdown, source, name)
-    return re.sub(
-        r"^<!-- README: (.*) -->$",
-        lambda match: with_site_links(readme_section(match[1]), "README.md", name),
-        markdown,
-        flags=re.MULTILINE,
-    )
+    return with_site_links(markdown, source, name)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """Formulas as MathML."""
+    """The page with its formulas as MathML."""
     return _FORMULA.sub(
         lambda match: convert(unescape(match[2]), display="block" if match[1] == "div" else "inline"), html
     )
 
 
 def on_post_build(config: Any) -> None:
-    """Refuse a site whose pages load anything from elsewhere."""
+    """Stop the build if a page loads anything from another host."""
     for path in sorted(Path(config.site_dir).rglob("*")):
         if path.suffix in (".html", ".css", ".svg"):
             for loaded in from_other_hosts(path.read_text(encoding="utf-8")):
-                raise PluginError(f"{path}: expected nothing from other hosts, found {loaded}")
-
-
-def readme_section(title: str) -> str:
-    """The section of the README with this title, without the title."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
-    if found is None:
-        raise PluginError(f"README.md: expected a section {title!r}, which a page of the documentation shows")
-    return found[1].strip()
+                raise PluginError(f"{path}: loads {loaded} from another host")
 
 
 def with_site_links(markdown: str, source: str, page: str) -> str:
-    """The text of a file of the repository with its relative links as a page of the site has them."""
+    """The Markdown of ``source`` with its links rewritten for ``page`` of the site; code stays as it is."""
     parts = _CODE.split(markdown)
     parts[::2] = [
-        _LINK.sub(lambda link: link[1] + _moved(link[2], source, page) + link[3], part) for part in parts[::2]
+        _LINK.sub(lambda link: link[1] + _site_link(link[2], source, page) + link[3], part)
+        for part in parts[::2]
     ]
     return "".join(parts)
 
 
-def _moved(target: str, source: str, page: str) -> str:
+def _site_link(target: str, source: str, page: str) -> str:
+    """The target of a link in ``source``, relative to ``page``; addresses and anchors stay as they are."""
     if re.match(r"[a-z]+:|[#/]", target):
         return target
     path, hash_sign, anchor = target.partition("#")
@@ -103,7 +90,5 @@ def _moved(target: str, source: str, page: str) -> str:
 
 
 def from_other_hosts(text: str) -> list[str]:
-    """What a page or style sheet loads from another host; links that one has to click are none of it."""
-    return [
-        found for found in _LOADED.findall(text) if _OTHER_HOST.search(found) and "canonical" not in found
-    ]
+    """Tags and style rules that load something from another host; links to click do not count."""
+    return [tag for tag in _LOADED.findall(text) if _OTHER_HOST.search(tag) and "canonical" not in tag]
