@@ -27,7 +27,8 @@ import torch
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
 from treeformer.evaluation.accuracy import Accuracy
-from treeformer.evaluation.report import Report, compare, evaluate
+from treeformer.evaluation.report import Report, evaluate
+from treeformer.evaluation.significance import compare
 from treeformer.inference import Classification, Classifier
 from treeformer.progress import Progress
 from treeformer.training.loop import train

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from tests.inference.runs import trained
 from tests.training.corpora import SIZES, TRAINING, sentiment
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.evaluation.accuracy import right_classes, right_halves
-from treeformer.evaluation.report import compare, evaluate
+from treeformer.evaluation.report import evaluate
+from treeformer.evaluation.significance import compare
 from treeformer.inference.classifier import Classifier
 from treeformer.inference.translator import Translator
 
@@ -74,8 +76,34 @@ def test_two_runs_are_compared_by_what_they_saved(runs: Path) -> None:
         compare(tree, runs / "translation-transformer", "dev")
     both = compare(runs / "translation-tree-transformer", runs / "translation-transformer", "dev")
     assert list(both) == ["BLEU", "BLEU of tokens"]
-    with pytest.raises(ValueError, match="no such predictions"):
+    with pytest.raises(ValueError, match="no predictions there; first run treeformer evaluate"):
         compare(tree, runs / "nothing", "dev")
+
+
+def test_several_seeds_are_compared_by_shares_of_right_runs_and_pair_by_pair(runs: Path) -> None:
+    systems = ("tree-transformer", "transformer")
+    for kind in ("sentiment", "translation"):
+        tree, plain = (runs / f"{kind}-{system}" for system in systems)
+        for run in (tree, plain):
+            evaluate(run, "dev", device="cpu")
+        alone = compare(tree, plain, "dev")
+        assert compare([tree, tree], [plain, plain], "dev") == alone
+        mixed = compare([tree, plain], [plain, tree], "dev")
+        for name, one in alone.items():
+            assert mixed[name].score == pytest.approx((one.score + one.other) / 2)
+            assert mixed[name].difference == pytest.approx(0)
+    with pytest.raises(ValueError, match="expected as many runs as 2, got 1"):
+        compare([tree, tree], plain, "dev")
+
+
+def test_a_report_prints_its_scores_with_intervals_or_signatures(runs: Path) -> None:
+    printed = str(evaluate(runs / "sentiment-transformer", "dev", device="cpu")).splitlines()
+    assert printed[0].startswith("dev: 20 examples, ")
+    assert re.fullmatch(
+        r"accuracy +[\d.]+  \d+ of 20, 95 %: [\d.]+ to [\d.]+",
+        printed[1],
+    )
+    assert "|tok:13a|" in str(evaluate(runs / "translation-transformer", "dev", device="cpu"))
 
 
 def test_two_classes_out_of_five_are_scored_by_halves(tmp_path: Path) -> None:

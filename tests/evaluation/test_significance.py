@@ -10,7 +10,7 @@ import sacrebleu
 from sacrebleu.significance import PairedTest
 
 from treeformer.evaluation.significance import compare_accuracy, compare_texts
-from treeformer.evaluation.translation import Translated, score_translations, text_bleu
+from treeformer.evaluation.translation import score_translations, text_bleu
 
 REFERENCES = [f"The {a} cat sat on the {b} mat ." for a in ("old", "grey", "wet") for b in ("red", "big")]
 
@@ -44,7 +44,7 @@ def test_sure_and_unsure_differences_are_told_apart() -> None:
     assert compare_accuracy([True] * 80 + [False] * 20, [False] * 80 + [True] * 20).p < 0.01
     assert compare_accuracy([True, False] * 50, [False, True] * 50).p > 0.5
     assert compare_accuracy([True, False], [True, False]).p == 1
-    with pytest.raises(ValueError, match="at least one answer"):
+    with pytest.raises(ValueError, match="at least one prediction"):
         compare_accuracy([], [])
 
 
@@ -67,8 +67,7 @@ def test_scores_of_translations_are_those_of_sacrebleu() -> None:
     tokens = worse(chance, 0.2)
     texts = [line.replace(" .", ".") for line in tokens]
     references = [line.replace(" .", ".") for line in REFERENCES]
-    rows = zip(texts, tokens, references, REFERENCES, strict=True)
-    scores = score_translations([Translated(*row) for row in rows])
+    scores = score_translations(texts, references, tokens, REFERENCES)
     assert scores["BLEU"].score == sacrebleu.corpus_bleu(texts, [references]).score
     plain = sacrebleu.corpus_bleu(tokens, [REFERENCES], tokenize="none", force=True)
     lower = sacrebleu.corpus_bleu(tokens, [REFERENCES], tokenize="none", force=True, lowercase=True)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from treeformer.analysis.cells import Cell, Row
-from treeformer.analysis.comparison import compare_runs
 from treeformer.analysis.experiments import Experiment
 from treeformer.analysis.numbers import Found
 from treeformer.analysis.runner import Job
 from treeformer.analysis.work import Work, scores_of
-from treeformer.evaluation.report import answers_path
+from treeformer.evaluation.predictions import predictions_path
+from treeformer.evaluation.significance import compare
 from treeformer.storage import write_file
 from treeformer.training.recipe import Recipe
 from treeformer.training.runs import changes_since
@@ -130,12 +130,12 @@ def _comparisons(
             continue
         rival, also = pair[0]
         seeds = [seed for seed in row.seeds if seed in rival.seeds and _has(own, seed) and _has(also, seed)]
-        entry = {"task": row.task, "label": row.label, "rival": rival.label, "split": row.splits[0]}
+        entry: Found = {"task": row.task, "label": row.label, "rival": rival.label, "split": row.splits[0]}
         folders = [[work.run(Cell(one, seed)) for seed in seeds] for one in (rival, row)]
-        there = all(answers_path(run, row.splits[0]).is_file() for runs in folders for run in runs)
+        there = all(predictions_path(run, row.splits[0]).is_file() for runs in folders for run in runs)
         if seeds and there:
-            cache = work.folder / "comparisons"
-            entry |= compare_runs(folders[0], folders[1], row.splits[0], cache)
+            metric, result = list(compare(folders[0], folders[1], row.splits[0]).items())[-1]
+            entry |= {"metric": metric, **result._asdict(), "difference": result.difference}
             compared.append({**entry, "seeds": seeds})
         elif seeds:
             compared += [old for old in (before or {}).get("comparisons", []) if entry.items() <= old.items()]

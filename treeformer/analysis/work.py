@@ -14,7 +14,7 @@ from treeformer.analysis.cells import Cell, Row
 from treeformer.analysis.runner import Command, Job
 from treeformer.analysis.runner import treeformer as command
 from treeformer.data.corpus import MANIFEST
-from treeformer.evaluation.report import answers_path
+from treeformer.evaluation.predictions import predictions_path
 from treeformer.inference.loading import run_facts
 from treeformer.storage import write_file
 from treeformer.training.recipe import Recipe
@@ -172,7 +172,7 @@ class Work:
 
 def scores_of(run: Path, split: str) -> dict[str, Any]:
     """What ``treeformer evaluate`` found for a finished run; nothing if it was not asked."""
-    path = answers_path(run, split).with_suffix(".scores.json")
+    path = predictions_path(run, split).with_suffix(".scores.json")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""``treeformer analyse``: what a trained model does."""
+"""``treeformer analyse``: what a trained model attends to."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import typer
 from treeformer.cli import answer_options as option
 from treeformer.cli.tables import table
 
-app = typer.Typer(help="What a trained model does.", no_args_is_help=True)
+app = typer.Typer(help="Analyse a trained model.", no_args_is_help=True)
 
 
 @app.callback()
 def options() -> None:
-    """What a trained model does."""
+    """Analyse a trained model."""
 
 
 @app.command("attention")
 def attention(
-    run: Annotated[Path, typer.Argument(help="The folder of a run that translates trees.")],
-    split: Annotated[str, typer.Option(help="Of the prepared corpus.")] = "test",
+    run: Annotated[Path, typer.Argument(help="Folder of a run of a translator that reads trees.")],
+    split: Annotated[str, typer.Option(help="Split of the prepared corpus.")] = "test",
     data: Annotated[
-        Path | None, typer.Option(help="The prepared corpus; default: the one it was trained on.")
+        Path | None, typer.Option(help="Prepared corpus; default: the one the model was trained on.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object with everything.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
     device: option.Device = None,
 ) -> None:
-    """Share of cross-attention on nodes against their share of positions, by layer; goes to RUN/analysis.
+    """Measure the share of cross-attention on nodes, by decoder layer; it is saved in RUN/analysis.
 
     treeformer analyse attention runs/multi30k-en-de --split test
     """

@@ -25,13 +25,13 @@ CROSSING = {
 TAGS = {"tag_accuracy": "tag accuracy"}
 SUMMARY = COUNTS | BRACKETS | MATCHES | CROSSING | TAGS
 NOTE = """\
-Counted as EVALB does with COLLINS.prm; all but sentences and crossing brackets in percent.
-  errors: tags say punctuation for other words than in gold; skipped: no word but punctuation
-  exact match: all brackets and all tags; length counts punctuation"""
+Counted as in EVALB with COLLINS.prm; in percent, except counts of sentences and crossing brackets.
+  errors: tags mark other words as punctuation than in gold; skipped: no words but punctuation
+  exact match: all brackets and all tags are right; length includes punctuation"""
 
 
 class By(StrEnum):
-    """What scores can be split by."""
+    """Breakdowns of the scores."""
 
     LENGTH = "length"
     LABEL = "label"
@@ -41,13 +41,14 @@ def command(
     gold: Annotated[str, typer.Argument(help="File of gold trees, - for standard input.")],
     predicted: Annotated[str, typer.Argument(help="File of predicted trees, - for standard input.")],
     by: Annotated[
-        list[By] | None, typer.Option(help="Also print scores by sentence length or by label; repeatable.")
+        list[By] | None,
+        typer.Option(help="Also print scores by sentence length or by label; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object with everything.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ) -> None:
     """Score predicted trees against gold trees: bracket F1 as EVALB counts it.
 
-    Files have their trees on the same lines, and may be compressed (.xz, .gz, .bz2).
+    Both files have the same sentence on the same line. They may be compressed (.xz, .gz, .bz2).
     """
     if gold == predicted == "-":
         raise ValueError("GOLD and PREDICTED are both -: expected a file for at least one")
@@ -91,7 +92,7 @@ def _by_label(scores: TreebankScores) -> str:
 
 
 def _object(scores: TreebankScores) -> dict[str, object]:
-    """Everything, for a program to read."""
+    """All scores as a dictionary that ``json.dumps`` can write."""
     return {
         "all": _entry(scores.all),
         f"at_most_{SHORT}": _entry(scores.at_most(SHORT)),
@@ -106,11 +107,11 @@ def _object(scores: TreebankScores) -> dict[str, object]:
 
 
 def _entry(scores: BracketScores) -> dict[str, float]:
-    """All counts and percentages of some sentences."""
+    """All counts and percentages."""
     return asdict(scores) | {name: getattr(scores, name) for name in SUMMARY}
 
 
 def _cell(scores: BracketCounts, name: str) -> str:
-    """One value, as text: counts whole, everything else with EVALB's two decimals."""
+    """One value as text: counts are integers, other values have EVALB's two decimals."""
     value = getattr(scores, name)
     return str(value) if isinstance(value, int) else f"{value:.2f}"

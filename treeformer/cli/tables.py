@@ -1,4 +1,4 @@
-"""Tables of text."""
+"""Plain-text tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells under each other: the first column to the left, the others to the right."""
+    """Rows of cells as aligned text: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

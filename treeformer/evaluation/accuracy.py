@@ -1,9 +1,10 @@
-"""Which answers of a classifier are right, and how sure their share is."""
+"""Accuracy of a classifier, with a confidence interval."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
@@ -12,10 +13,11 @@ _QUANTILE = 1.959963984540054  # of the normal distribution, for 95 %
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many answers are right.
+    """The share of right predictions.
 
-    right, count: of so many answers so many are right.
-    independent: whether the answers do not depend on each other, as those to phrases of one sentence do.
+    right: number of right predictions.
+    count: number of predictions.
+    independent: False where predictions depend on each other, such as those for phrases of one sentence.
 
     >>> accuracy = Accuracy(47, 100)
     >>> accuracy.percent, [round(bound, 1) for bound in accuracy.interval]
@@ -28,12 +30,12 @@ class Accuracy:
 
     @property
     def percent(self) -> float:
-        """The share of right answers."""
+        """Accuracy in percent."""
         return 100 * self.right / self.count if self.count else math.nan
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Wilson's 95 % confidence interval in percent; None where answers depend on each other."""
+        """Wilson's 95 % confidence interval in percent; None where predictions depend on each other."""
         if not self.count or not self.independent:
             return None
         share, z = self.right / self.count, _QUANTILE
@@ -42,6 +44,18 @@ class Accuracy:
         reach = z / scale * math.sqrt(share * (1 - share) / self.count + (z / (2 * self.count)) ** 2)
         return 100 * max(0.0, middle - reach), 100 * min(1.0, middle + reach)
 
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary that ``json.dumps`` can write."""
+        entry = {"percent": self.percent, "right": self.right, "count": self.count}
+        return entry if self.interval is None else {**entry, "interval": self.interval}
+
+    def __str__(self) -> str:
+        share = f"{self.percent:.2f}  {self.right} of {self.count}"
+        if self.interval is None:
+            return share
+        low, high = self.interval
+        return f"{share}, 95 %: {low:.2f} to {high:.2f}"
+
 
 def right_classes(logits: Tensor, classes: Tensor) -> Tensor:
     """``[...]``, True where the most probable class of ``logits [..., classes]`` is the given one."""
@@ -49,10 +63,10 @@ def right_classes(logits: Tensor, classes: Tensor) -> Tensor:
 
 
 def right_halves(logits: Tensor, classes: Tensor) -> Tensor:
-    """``[...]``, True where ordered classes are on the right side of the middle one.
+    """``[...]``, True where the predicted half of ordered classes is the right one.
 
-    An answer is above if the classes above the middle are together more probable than those below: with the
-    five classes of SST, positive iff p3 + p4 > p0 + p1 (SST-2).
+    The upper half is predicted if its classes are together more probable than those of the lower half: with
+    the five classes of SST, positive iff p3 + p4 > p0 + p1 (SST-2).
     """
     probabilities = logits.float().softmax(-1)
     half, count = logits.shape[-1] // 2, logits.shape[-1]

@@ -122,23 +122,23 @@ class BracketScores(BracketCounts):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Length and scores of one sentence, and its brackets: those in both trees, gold, predicted."""
+class ScoredSentence:
+    """Length and scores of one sentence, and three counts of brackets: matched, gold, predicted."""
 
     length: int
     scores: BracketScores
     brackets: tuple[Counter[Bracket], ...] = ()
 
 
-def compare(gold: Tree, predicted: Tree) -> Comparison:
-    """The comparison of two trees; ``ValueError`` if they are trees over different words."""
+def score_sentence(gold: Tree, predicted: Tree) -> ScoredSentence:
+    """Score one predicted tree; ``ValueError`` if the trees are over different words."""
     length = len(gold.words) - gold.tags.count(_TRACE)
     gold_words, gold_tags, gold_brackets = _counted(gold)
     words, tags, brackets = _counted(predicted)
     if not words or words != gold_words:
         _check_same_words(gold, predicted)
         status = BracketScores(sentences=1, errors=1) if words else BracketScores(sentences=1, skipped=1)
-        return Comparison(length, status)
+        return ScoredSentence(length, status)
     matched = brackets & gold_brackets
     crossing = _crossing(brackets, gold_brackets)
     complete = matched == gold_brackets == brackets
@@ -155,11 +155,11 @@ def compare(gold: Tree, predicted: Tree) -> Comparison:
         words=len(words),
         correct_tags=sum([tag == gold_tag for tag, gold_tag in zip(tags, gold_tags, strict=True)]),
     )
-    return Comparison(length, scores, (matched, gold_brackets, brackets))
+    return ScoredSentence(length, scores, (matched, gold_brackets, brackets))
 
 
 def _counted(tree: Tree) -> tuple[list[str], list[str], Counter[Bracket]]:
-    """Words, tags and brackets of what EVALB leaves of a tree."""
+    """Words, tags and brackets of a tree after EVALB's deletions."""
     stays = [tag not in _DELETED_TAGS for tag in tree.tags]
     words = [word for word, kept in zip(tree.words, stays, strict=True) if kept]
     tags = [_EQUIVALENT.get(tag, tag) for tag, kept in zip(tree.tags, stays, strict=True) if kept]
@@ -185,8 +185,11 @@ def _crossing(brackets: Counter[Bracket], gold: Counter[Bracket]) -> int:
 
 
 def _check_same_words(gold: Tree, predicted: Tree) -> None:
-    """Refuse two trees whose words, traces left out, are not the same."""
-    expected, found = _spoken(gold), _spoken(predicted)
+    """Raise ``ValueError`` if the words of two trees differ, traces left out."""
+    expected, found = (
+        [word for word, tag in zip(tree.words, tree.tags, strict=True) if tag != _TRACE]
+        for tree in (gold, predicted)
+    )
     for number, (gold_word, word) in enumerate(zip(expected, found, strict=False), start=1):
         if word != gold_word:
             raise ValueError(
@@ -196,11 +199,6 @@ def _check_same_words(gold: Tree, predicted: Tree) -> None:
         raise ValueError(f"expected {len(expected)} words as in the gold tree, found {len(found)}")
 
 
-def _spoken(tree: Tree) -> list[str]:
-    """The words of a tree but its traces."""
-    return [word for word, tag in zip(tree.words, tree.tags, strict=True) if tag != _TRACE]
-
-
 def _ratio(part: float, whole: float) -> float:
-    """``part / whole``, and 0 where there is nothing."""
+    """``part / whole``, or 0 where ``whole`` is 0."""
     return part / whole if whole else 0.0

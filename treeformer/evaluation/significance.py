@@ -1,26 +1,39 @@
-"""Is one system better than another, or was the test set kind to it? Paired bootstrap resampling."""
+"""Paired bootstrap resampling: is one system better than another, beyond the choice of test examples?"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest, Result
 
+from treeformer.evaluation.predictions import (
+    ClassPrediction,
+    Prediction,
+    column,
+    expected,
+    load_predictions,
+    predictions_path,
+)
+from treeformer.evaluation.translation import text_bleu, token_bleu
+
 SAMPLES = 1000
-_SEED = 12345  # that of sacrebleu
+_SEED = 12345  # sacrebleu's seed
+Runs = str | Path | Sequence[str | Path]
 
 
 class Comparison(NamedTuple):
-    """Two systems on the same examples.
+    """Scores of two systems on the same examples.
 
-    score, other: of the two.
-    low, high: 95 % of the resampled differences lie between them; None where they are not known.
-    p: how often a difference as large as this comes about by the choice of the examples alone.
-    signature: how the scores were computed, if they have one.
+    score, other: the scores of the two systems.
+    low, high: bounds of 95 % of the resampled differences; None where they are not known.
+    p: probability of a difference at least this large if only the choice of examples made it.
+    signature: sacrebleu's signature of the scores; None for accuracy.
     """
 
     score: float
@@ -32,24 +45,77 @@ class Comparison(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """How much better the first is."""
+        """The first score minus the other."""
         return self.score - self.other
 
 
-def compare_accuracy(right: Sequence[float], other: Sequence[float], samples: int = SAMPLES) -> Comparison:
-    """Two classifiers by which of their answers are right; scores in percent.
+def compare(run: Runs, other: Runs, split: str = "test") -> dict[str, Comparison]:
+    """Compare two systems by the predictions that `evaluate` saved; comparisons by name of the score.
 
-    Of several runs of a classifier, ``right`` is the share of them whose answer to an example is right.
+    With several runs (seeds) of each system, an example counts for accuracy by the share of runs that are
+    right. BLEU is compared run by run: scores are means over the pairs, and p is the largest.
+
+    Args:
+        run: the folder of a run, or of several in the order of their seeds.
+        other: as many runs of the other system.
+        split: the split that all of them were evaluated on.
+    """
+    folders, other_folders = ([runs] if isinstance(runs, str | Path) else [*runs] for runs in (run, other))
+    if len(folders) != len(other_folders):
+        raise ValueError(f"other: expected as many runs as {len(folders)}, got {len(other_folders)}")
+    ours, others = (
+        [load_predictions(predictions_path(folder, split)) for folder in group]
+        for group in (folders, other_folders)
+    )
+    for folder, predictions in zip(folders + other_folders, ours + others, strict=True):
+        if expected(predictions) != expected(ours[0]):
+            raise ValueError(
+                f"{folder}: its predictions for {split} are of another test set than those of {folders[0]}"
+            )
+    if isinstance(ours[0][0], ClassPrediction):
+        shares = [np.mean([column(run, "right") for run in runs], axis=0).tolist() for runs in (ours, others)]
+        return {"accuracy": compare_accuracy(*shares)}
+    return {
+        "BLEU": _compare_pairs(text_bleu(), ours, others, "text", "reference"),
+        "BLEU of tokens": _compare_pairs(token_bleu(), ours, others, "tokens", "reference_tokens"),
+    }
+
+
+def _compare_pairs(
+    metric: Metric,
+    ours: Sequence[Sequence[Prediction]],
+    others: Sequence[Sequence[Prediction]],
+    text: str,
+    reference: str,
+) -> Comparison:
+    """Compare translators run by run: mean scores and the largest p."""
+    references = column(ours[0], reference)
+    pairs = [
+        compare_texts(metric, column(run, text), column(other, text), references)
+        for run, other in zip(ours, others, strict=True)
+    ]
+    scores, other_scores = [pair.score for pair in pairs], [pair.other for pair in pairs]
+    worst = max(pair.p for pair in pairs)
+    return Comparison(fmean(scores), fmean(other_scores), None, None, worst, pairs[0].signature)
+
+
+def compare_accuracy(right: Sequence[float], other: Sequence[float], samples: int = SAMPLES) -> Comparison:
+    """Paired bootstrap of two classifiers; scores in percent.
 
     Test sets of the same size are drawn from this one with replacement. As in sacrebleu, p is the share of
     them whose difference is at least as far from its mean as the measured one is from 0.
+
+    Args:
+        right: for each example whether the prediction is right, or the share of runs that are right.
+        other: the corresponding values of the other classifier.
+        samples: number of test sets to draw.
     """
     gains = np.array(right, np.float64) - np.array(other, np.float64)
-    if not len(gains):
-        raise ValueError("right: expected at least one answer, got none")
-    chance = np.random.default_rng(_SEED)
     count = len(gains)
-    drawn = np.array([gains[chance.integers(count, size=count)].mean() for _ in range(samples)])
+    if not count:
+        raise ValueError("right: expected at least one prediction, got none")
+    generator = np.random.default_rng(_SEED)
+    drawn = np.array([gains[generator.integers(count, size=count)].mean() for _ in range(samples)])
     extreme = np.count_nonzero(np.abs(drawn - drawn.mean()) >= abs(gains.mean()))
     low, high = np.percentile(100 * drawn, [2.5, 97.5])
     return Comparison(
@@ -68,8 +134,8 @@ def compare_texts(
     references: Sequence[str],
     samples: int = SAMPLES,
 ) -> Comparison:
-    """Two translators by one metric: the paired bootstrap of sacrebleu."""
-    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it tells how far it is
+    """Paired bootstrap of two translators by one metric, as sacrebleu does it."""
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it logs its progress
     test = PairedTest(
         [("other", list(other)), ("system", list(texts))],
         {"metric": metric},

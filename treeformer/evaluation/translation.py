@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -11,44 +11,45 @@ from sacrebleu.metrics.chrf import CHRF
 
 
 class TextScore(NamedTuple):
-    """A score from 0 to 100, with the signature that tells how it was computed."""
+    """A score from 0 to 100, and sacrebleu's signature of how it was computed."""
 
     score: float
     signature: str
 
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary that ``json.dumps`` can write."""
+        return self._asdict()
 
-class Translated(NamedTuple):
-    """A translation beside its reference, both as running text and as tokens with spaces between them."""
-
-    text: str
-    tokens: str
-    reference: str
-    reference_tokens: str
+    def __str__(self) -> str:
+        return f"{self.score:.2f}  {self.signature}"
 
 
 def text_bleu() -> BLEU:
-    """BLEU of running text, which it cuts into tokens itself (13a)."""
+    """BLEU of running text, which sacrebleu splits into tokens (13a)."""
     return BLEU(tokenize="13a")
 
 
 def token_bleu(*, lower_case: bool = False) -> BLEU:
-    """BLEU of tokens as they are."""
+    """BLEU of texts that are split into tokens already."""
     return BLEU(tokenize="none", force=True, lowercase=lower_case)
 
 
-def score_translations(translated: Sequence[Translated]) -> dict[str, TextScore]:
+def score_translations(
+    texts: Sequence[str],
+    references: Sequence[str],
+    tokens: Sequence[str],
+    reference_tokens: Sequence[str],
+) -> dict[str, TextScore]:
     """BLEU of running text, BLEU of tokens with and without case, and chrF, by name."""
-    texts = [pair.text for pair in translated], [pair.reference for pair in translated]
-    tokens = [pair.tokens for pair in translated], [pair.reference_tokens for pair in translated]
     return {
-        "BLEU": corpus_score(text_bleu(), *texts),
-        "BLEU of tokens": corpus_score(token_bleu(), *tokens),
-        "BLEU of tokens, lower case": corpus_score(token_bleu(lower_case=True), *tokens),
-        "chrF": corpus_score(CHRF(), *texts),
+        "BLEU": corpus_score(text_bleu(), texts, references),
+        "BLEU of tokens": corpus_score(token_bleu(), tokens, reference_tokens),
+        "BLEU of tokens, lower case": corpus_score(token_bleu(lower_case=True), tokens, reference_tokens),
+        "chrF": corpus_score(CHRF(), texts, references),
     }
 
 
 def corpus_score(metric: Metric, texts: Sequence[str], references: Sequence[str]) -> TextScore:
-    """The score of texts, each with one reference."""
+    """The score of texts with one reference each."""
     score = metric.corpus_score(texts, [references]).score
     return TextScore(float(score), str(metric.get_signature()))

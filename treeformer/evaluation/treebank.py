@@ -13,8 +13,7 @@ from itertools import zip_longest
 from treeformer.trees import Tree, read_tree_lines
 from treeformer.trees.files import TextSource, source_name
 
-from .brackets import BracketCounts, BracketScores, compare
-from .breakdown import tens
+from .brackets import BracketCounts, BracketScores, score_sentence
 
 _Pairs = Iterable[tuple[str, Tree, Tree]]
 
@@ -46,6 +45,16 @@ class TreebankScores:
         return dict(buckets)
 
 
+def tens(length: int) -> tuple[int, int]:
+    """The first and last length of the bin of a length: 1 to 10, 11 to 20, and so on.
+
+    >>> tens(3), tens(10), tens(11)
+    ((1, 10), (1, 10), (11, 20))
+    """
+    last = max(1, -(-length // 10)) * 10
+    return last - 9, last
+
+
 def score_trees(gold: Iterable[Tree], predicted: Iterable[Tree]) -> TreebankScores:
     """The scores of predicted trees against gold trees, both as many and in the same order.
 
@@ -70,11 +79,11 @@ def _scores(pairs: _Pairs) -> TreebankScores:
     totals: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
     for place, gold, predicted in pairs:
         try:
-            comparison = compare(gold, predicted)
+            sentence = score_sentence(gold, predicted)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
-        by_length[comparison.length] += comparison.scores
-        for total, brackets in zip(totals, comparison.brackets, strict=False):
+        by_length[sentence.length] += sentence.scores
+        for total, brackets in zip(totals, sentence.brackets, strict=False):
             total.update([label for label, _, _ in brackets.elements()])
     matched, in_gold, in_predicted = totals
     labels = sorted(in_gold | in_predicted, key=lambda label: (-in_gold[label], label))

@@ -1,0 +1,168 @@
+"""Predictions of a model on a prepared split, each with the expected answer, as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.data.split import Split
+from treeformer.data.vocabulary import IGNORED
+from treeformer.evaluation.accuracy import Accuracy, right_classes, right_halves
+from treeformer.inference.classifier import Classifier, Scored
+from treeformer.inference.translator import Translator
+from treeformer.storage import write_file
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An example as the model read it: its words, their number, its group (such as attractors)."""
+
+    source: str
+    length: int
+    group: int
+
+
+@dataclass(frozen=True)
+class ClassPrediction(Prediction):
+    """The class that a classifier predicts; ``right`` where it counts as the expected one."""
+
+    label: str
+    predicted: str
+    right: bool
+    probabilities: Sequence[float]
+
+
+@dataclass(frozen=True)
+class TranslationPrediction(Prediction):
+    """A translation and its reference, both as running text and as tokens separated by spaces."""
+
+    text: str
+    tokens: str
+    score: float
+    reference: str
+    reference_tokens: str
+
+
+def predictions_path(run: str | Path, split: str) -> Path:
+    """The file of a run's predictions for a split."""
+    return Path(run) / "predictions" / f"{split}.jsonl"
+
+
+def save_predictions(path: Path, predictions: Sequence[Prediction]) -> None:
+    """Write predictions as JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(asdict(prediction), ensure_ascii=False) for prediction in predictions]
+    write_file(path, "".join(f"{line}\n" for line in lines).encode())
+
+
+def load_predictions(path: Path) -> Sequence[Prediction]:
+    """Read what `save_predictions` wrote."""
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        if rows and "reference" in rows[0]:
+            return [TranslationPrediction(**row) for row in rows]
+        return [ClassPrediction(**row) for row in rows]
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no predictions there; first run treeformer evaluate") from None
+    except (json.JSONDecodeError, TypeError) as error:
+        raise ValueError(f"{path}: expected predictions of treeformer evaluate: {error}") from error
+
+
+def column(predictions: Sequence[Prediction], name: str) -> list[Any]:
+    """One field of all predictions."""
+    return [getattr(prediction, name) for prediction in predictions]
+
+
+def expected(predictions: Sequence[Prediction]) -> list[str]:
+    """The correct classes, or the reference translations."""
+    return column(predictions, "label" if isinstance(predictions[0], ClassPrediction) else "reference")
+
+
+def predict_classes(
+    classifier: Classifier, corpus: PreparedCorpus, split: str
+) -> tuple[list[ClassPrediction], dict[str, Accuracy]]:
+    """Predicted classes of a split, and further accuracies by name: of phrases, of halves (SST)."""
+    examples, halves = corpus[split], corpus.manifest.halves
+    scored = classifier.score(examples)
+    logits = torch.stack([scores.root for scores in scored])
+    labels = torch.from_numpy(np.array(examples.labels, np.int64))
+    right = right_halves(logits, labels) if halves else right_classes(logits, labels)
+    names = classifier.classes
+    columns = (labels, logits.argmax(-1), right, logits.softmax(-1))
+    predictions = [
+        ClassPrediction(source, length, group, names[label], names[best], is_right, probabilities)
+        for (source, length, group), label, best, is_right, probabilities in zip(
+            _sources(corpus, examples), *(column.tolist() for column in columns), strict=True
+        )
+    ]
+    with_halves = corpus.manifest.recipe["task"]["name"] == "sst" and len(names) > 2 and not halves
+    more = {}
+    if with_halves:
+        more["sentences, positive or negative"] = _accuracy(logits, labels, halves=True, independent=True)
+    if examples[0].node_targets is not None:
+        phrase_logits, targets = _phrases(classifier, examples, scored)
+        more["words and phrases"] = _accuracy(phrase_logits, targets, halves=halves)
+        if with_halves:
+            more["words and phrases, positive or negative"] = _accuracy(phrase_logits, targets, halves=True)
+    return predictions, more
+
+
+def predict_translations(
+    translator: Translator, corpus: PreparedCorpus, split: str, **options: Any
+) -> list[TranslationPrediction]:
+    """Translations of a split; ``options`` are those of `Translator.decode`."""
+    examples = corpus[split]
+    references = zip(examples.texts("target_text"), examples.texts("target_tokens"), strict=True)
+    best = [translator.translation(first) for first, *_ in translator.decode(examples, **options)]
+    return [
+        TranslationPrediction(*source, found.text, " ".join(found.tokens), found.score, *reference)
+        for source, found, reference in zip(_sources(corpus, examples), best, references, strict=True)
+    ]
+
+
+def _sources(corpus: PreparedCorpus, examples: Split) -> Iterator[tuple[str, int, int]]:
+    """The fields of `Prediction` for each example."""
+    for number in range(len(examples)):
+        example = examples[number]
+        words = corpus.processor.words(example.input_ids.tolist())
+        yield " ".join(words), len(words), example.group
+
+
+def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Scored]) -> tuple[Tensor, Tensor]:
+    """Logits and targets of all words and phrases.
+
+    Systems that read words read each phrase by itself. In the others a node over one word is left out where
+    its word has a target.
+    """
+    if classifier.system.reads == "words":
+        phrases = examples.phrases()
+        logits = torch.stack([scores.root for scores in classifier.score(phrases)])
+        return logits, torch.tensor([phrases[number].label for number in range(len(phrases))])
+    all_logits, all_targets = [], []
+    for number, scores in enumerate(scored):
+        assert scores.leaves is not None
+        assert scores.nodes is not None
+        example = examples[number]
+        leaves, nodes = np.array(example.leaf_targets, np.int64), np.array(example.node_targets, np.int64)
+        starts, ends = example.node_spans.T
+        nodes[(ends - starts == 1) & (leaves[starts] != IGNORED)] = IGNORED
+        all_logits += [scores.leaves, scores.nodes]
+        all_targets += [torch.from_numpy(leaves), torch.from_numpy(nodes)]
+    return torch.cat(all_logits), torch.cat(all_targets)
+
+
+def _accuracy(logits: Tensor, targets: Tensor, *, halves: bool, independent: bool = False) -> Accuracy:
+    """Accuracy of classes, or of halves: then examples of the middle class are left out."""
+    counted = targets != IGNORED
+    if halves and logits.shape[-1] % 2:
+        counted &= targets != logits.shape[-1] // 2
+    right = right_halves(logits, targets) if halves else right_classes(logits, targets)
+    return Accuracy(int((right & counted).sum()), int(counted.sum()), independent)
