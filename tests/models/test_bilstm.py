@@ -194,7 +194,7 @@ def test_sizes_that_make_no_model_are_refused(change: dict[str, object], message
         ({"attention_mask": torch.zeros(4, 9)}, "attention_mask: expected at least one token in every"),
         (
             {"attention_mask": torch.tensor([[0] + [1] * 8] * 4)},
-            "attention_mask: expected words first, then padding",
+            "attention_mask: expected tokens first, then padding",
         ),
         ({"input_ids": torch.full((4, 9), 40)}, "input_ids: expected 0 to 39, got 40 to 40"),
         ({"input_ids": None}, "input_ids: expected a tensor, got None"),

@@ -103,6 +103,6 @@ def test_a_system_of_ones_own_is_found_by_name_and_folder(
     assert loaded.config.extra == 4
 
 
-def test_a_system_that_comes_along_is_not_replaced() -> None:
+def test_a_built_in_system_is_not_replaced() -> None:
     with pytest.raises(ValueError, match="name: 'bilstm' is a system that comes with treeformer"):
         register_system(SYSTEMS["bilstm"])

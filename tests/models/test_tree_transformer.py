@@ -205,7 +205,7 @@ def test_attentions_and_leaf_weights_are_returned_when_asked_for() -> None:
         ({"node_spans": torch.zeros(4, 8, 2).long()}, "node_spans: expected 0 <= start < end"),
         (
             {"attention_mask": torch.ones(4, 9).flip(1).cumsum(1).gt(3)},
-            "attention_mask: expected leaves first",
+            "attention_mask: expected tokens first",
         ),
         ({"labels": torch.zeros(3).long()}, r"labels: expected a shape \[4\], got \[3\]"),
         ({"leaf_targets": torch.zeros(4, 2).long()}, "leaf_targets: expected a shape"),

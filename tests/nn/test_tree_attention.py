@@ -187,7 +187,7 @@ def test_dropout_touches_neither_leaf_weights_nor_accumulated_values() -> None:
     assert first.leaf_weights is not None
     assert second.leaf_weights is not None
     assert torch.equal(first.leaf_weights, second.leaf_weights)
-    assert torch.equal(*(attention.keys_values(states, batch)[1] for _ in range(2)))
+    assert torch.equal(*(attention.read_memory(states, batch)[1] for _ in range(2)))
 
 
 def test_a_batch_that_inference_used_first_can_be_trained_on() -> None:

@@ -6,12 +6,12 @@ from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
-from transformers.utils.generic import can_return_tuple
 
-from treeformer.models.classification import SequenceClassifier, sentence_loss
+from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.outputs import ClassificationOutput, EncoderOutput
-from treeformer.models.pretrained import check_choice, check_ids, check_mask, check_sizes, required
+from treeformer.models.encoding import WordEncoder
+from treeformer.models.outputs import EncoderOutput, Traces
+from treeformer.models.pretrained import check_padding
 from treeformer.nn import ScaledEmbedding
 
 Pooling = Literal["last", "attention"]
@@ -26,8 +26,8 @@ class BiLstmConfig(SystemConfig):
         embedding_dim: width of the word vectors, None for d_model.
         encoder_layers: each reads both directions of the one below.
         dropout: on word vectors, between layers and before the classifier.
-        pooling: what stands for a sentence: ``last``, the last states of both directions, or ``attention``,
-            a mean of all states with learnt weights.
+        pooling: the vector of a sentence: ``last``, the last states of both directions, or ``attention``, a
+            mean of all states with learnt weights.
     """
 
     model_type = "treeformer-bilstm"
@@ -39,8 +39,10 @@ class BiLstmConfig(SystemConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_choice(self, "pooling", get_args(Pooling))
-        check_sizes(self, "encoder_layers", *(() if self.embedding_dim is None else ("embedding_dim",)))
+        self.check_choice("pooling", get_args(Pooling))
+        self.check_sizes("encoder_layers")
+        if self.embedding_dim is not None:
+            self.check_sizes("embedding_dim")
         if self.d_model % 2:
             raise ValueError(f"d_model: expected an even number, half for each direction, got {self.d_model}")
 
@@ -48,9 +50,9 @@ class BiLstmConfig(SystemConfig):
 class BiLstmLayer(nn.Module):
     """Two LSTMs over the same states, one from each end of every sentence.
 
-    Padding follows the words, so the forward LSTM does not meet it before it is done; the backward one reads
-    each sentence reversed within its own length. Packed sequences would do the same, but need the lengths on
-    the CPU, for which a GPU waits and which a CUDA graph cannot hold.
+    The forward LSTM reads the words before the padding; the backward one reads each sentence reversed within
+    its length. Packed sequences would do the same, but need the lengths on the CPU: a GPU would have to wait
+    for them, and a CUDA graph cannot hold them.
 
     Args:
         width: of what it reads.
@@ -65,14 +67,12 @@ class BiLstmLayer(nn.Module):
     def forward(self, states: Tensor, mirror: Tensor) -> Tensor:
         """``[B, n, d]`` of ``states [B, n, width]``; `mirrored_places` gives ``mirror [B, n]``."""
         ahead, _ = self.forwards(states)
-        back, _ = self.backwards(_taken(states, mirror))
-        return torch.cat([ahead, _taken(back, mirror)], dim=-1)
+        back, _ = self.backwards(_at(states, mirror))
+        return torch.cat([ahead, _at(back, mirror)], dim=-1)
 
 
-class BiLstmEncoder(nn.Module):
+class BiLstmEncoder(WordEncoder):
     """Embedding and layers of two LSTMs each."""
-
-    main_input_name = "input_ids"
 
     def __init__(self, config: BiLstmConfig) -> None:
         super().__init__()
@@ -82,25 +82,21 @@ class BiLstmEncoder(nn.Module):
         widths = [width, *[config.d_model] * (config.encoder_layers - 1)]
         self.layers = nn.ModuleList(BiLstmLayer(width, config.d_model) for width in widths)
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> EncoderOutput:
-        """States ``[B, n, d]`` of ``input_ids [B, n]``; what stands in the padding has no meaning."""
-        input_ids = required("input_ids", input_ids)
-        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
-        mirror = mirrored_places(_mask(input_ids, attention_mask))
+    def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
+        """States ``[B, n, d]``, undefined in the padding."""
+        if mask is None:
+            mask = torch.ones_like(input_ids, dtype=torch.bool)
+        elif mask.device.type == "cpu":
+            check_padding("attention_mask", mask)
+        mirror = mirrored_places(mask)
         states = self.embedding(input_ids)
         hidden = [states]
         for layer in self.layers:
             states = layer(self.dropout(states), mirror)
             hidden.append(states)
-        return EncoderOutput(
-            last_hidden_state=states, hidden_states=tuple(hidden) if output_hidden_states else None
-        )
+        if traces.hidden is not None:
+            traces.hidden += hidden
+        return EncoderOutput(last_hidden_state=states, mask=mask)
 
 
 class LastStates(nn.Module):
@@ -110,7 +106,7 @@ class LastStates(nn.Module):
         """``[B, d]`` of ``states [B, n, d]`` and ``mask [B, n]``."""
         ahead, back = states.chunk(2, dim=-1)
         last = mirrored_places(mask)[:, :1]
-        return torch.cat([_taken(ahead, last)[:, 0], back[:, 0]], dim=-1), None
+        return torch.cat([_at(ahead, last)[:, 0], back[:, 0]], dim=-1), None
 
 
 class WeightedMean(nn.Module):
@@ -129,7 +125,7 @@ class WeightedMean(nn.Module):
 
 
 class BiLstmForSequenceClassification(SequenceClassifier):
-    """A BiLSTM; what stands for the sentence goes to one linear layer."""
+    """A BiLSTM; the vector of the sentence goes to one linear layer."""
 
     config_class = BiLstmConfig
     config: BiLstmConfig
@@ -140,29 +136,16 @@ class BiLstmForSequenceClassification(SequenceClassifier):
         self.dropout = nn.Dropout(config.dropout)
         self.add_head(BiLstmEncoder(config))
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> ClassificationOutput:
-        """Logits ``[B, labels]``, and the loss if ``labels [B]`` are given.
-
-        The only attentions are the weights of the mean, ``[B, 1, 1, n]``; there are none for ``last``.
-        """
-        encoded = self.encoder(input_ids, attention_mask, output_hidden_states)
-        sentence, weights = self.pooling(encoded.last_hidden_state, _mask(input_ids, attention_mask))
-        if output_attentions and weights is not None:
+    def sentence(self, encoded: EncoderOutput) -> Tensor:
+        """``[B, d]``; the attentions ``[B, 1, 1, n]`` are the weights of the mean, if there is a mean."""
+        sentence, weights = self.pooling(encoded.last_hidden_state, encoded.mask)
+        if weights is not None:
             encoded.attentions = (weights[:, None, None],)
-        logits = self.classifier(self.dropout(sentence))
-        return self.output(encoded, logits, sentence_loss(logits, labels))
+        return self.dropout(sentence)
 
 
 def mirrored_places(mask: Tensor) -> Tensor:
-    """``[B, n]``: from where a sentence is read backwards; padding stays where it is.
+    """``[B, n]``: places of the words read backwards; padding keeps its place.
 
     >>> mirrored_places(torch.tensor([[True, True, True, False]]))
     tensor([[2, 1, 0, 3]])
@@ -171,17 +154,6 @@ def mirrored_places(mask: Tensor) -> Tensor:
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - place, place)
 
 
-def _taken(states: Tensor, places: Tensor) -> Tensor:
-    """``[B, p, d]``: the states ``[B, n, d]`` at these ``places [B, p]``."""
+def _at(states: Tensor, places: Tensor) -> Tensor:
+    """``[B, p, d]``: the states ``[B, n, d]`` at ``places [B, p]``."""
     return states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
-
-
-def _mask(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-    """``[B, n]``, True for words. On the CPU it is checked; on a GPU that would wait for the device."""
-    if attention_mask is None:
-        return torch.ones_like(input_ids, dtype=torch.bool)
-    check_mask(input_ids, attention_mask)
-    mask = attention_mask.bool()
-    if mask.device.type == "cpu" and (mask[:, 1:] & ~mask[:, :-1]).any():
-        raise ValueError("attention_mask: expected words first, then padding, got words after padding")
-    return mask

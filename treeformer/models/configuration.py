@@ -1,12 +1,10 @@
-"""What the configs of all systems share."""
+"""Base of the configs of all systems."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from transformers import PreTrainedConfig
-
-from treeformer.models.pretrained import check_rates, check_sizes
 
 
 class SystemConfig(PreTrainedConfig):
@@ -15,7 +13,7 @@ class SystemConfig(PreTrainedConfig):
     Args:
         vocab_size: number of tokens, source and target together; one table serves both and the output.
         d_model: width of the states.
-        dropout: each system says where.
+        dropout: dropout rate; each system documents where it applies.
         num_labels: number of labels of a classifier.
     """
 
@@ -34,7 +32,27 @@ class SystemConfig(PreTrainedConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_sizes(self, "vocab_size", "d_model")
-        check_rates(self, "dropout")
+        self.check_sizes("vocab_size", "d_model")
+        self.check_rates("dropout")
         if not 0 <= self.pad_token_id < self.vocab_size:
             raise ValueError(f"pad_token_id: expected 0 to {self.vocab_size - 1}, got {self.pad_token_id}")
+
+    def check_sizes(self, *names: str) -> None:
+        """Refuse a field that is not a positive whole number."""
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name}: expected a whole number, at least 1, got {value!r}")
+
+    def check_rates(self, *names: str) -> None:
+        """Refuse a field that is not a dropout rate."""
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 <= value < 1:
+                raise ValueError(f"{name}: expected a rate from 0 to less than 1, got {value!r}")
+
+    def check_choice(self, name: str, choices: tuple[str, ...]) -> None:
+        """Refuse a field that is none of the choices."""
+        value = getattr(self, name)
+        if value not in choices:
+            raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")

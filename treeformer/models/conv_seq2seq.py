@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.utils.generic import can_return_tuple
 
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.generation import Memory, SequenceTranslator, Source, Target, Traces
-from treeformer.models.outputs import EncoderOutput
-from treeformer.models.pretrained import check_ids, check_mask, check_sizes, compute_dtype, required
+from treeformer.models.encoding import WordEncoder
+from treeformer.models.generation import Memory, SequenceTranslator, Target
+from treeformer.models.outputs import EncoderOutput, Traces
+from treeformer.nn.attention import compute_dtype
 from treeformer.nn.gated_convolution import (
     HALF,
     GatedConvolution,
@@ -48,16 +48,16 @@ class ConvSeq2SeqConfig(SystemConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_sizes(self, "channels", "encoder_layers", "decoder_layers", "kernel", "positions")
+        self.check_sizes("channels", "encoder_layers", "decoder_layers", "kernel", "positions")
         if self.kernel % 2 == 0:
             raise ValueError(f"kernel: expected an odd number, got {self.kernel}")
 
 
 @dataclass
 class ConvEncoderOutput(EncoderOutput):
-    """What the encoder returns; ``vectors [B, s, d]`` are the embedded tokens, which values are made of."""
+    """The encoder's output, and the embedded tokens ``vectors [B, s, d]``, which are part of the values."""
 
-    vectors: Tensor | None = None
+    vectors: Tensor = None  # type: ignore[assignment]  # outputs have no fields without default
 
 
 class SmallEmbedding(nn.Embedding):
@@ -79,10 +79,8 @@ class PositionTable(SmallEmbedding):
         return vectors + super().forward(places.clamp(max=self.num_embeddings - 1))
 
 
-class ConvEncoder(nn.Module):
+class ConvEncoder(WordEncoder):
     """Embedding and centred convolutions."""
-
-    main_input_name = "input_ids"  # what `generate` hands to an encoder
 
     def __init__(self, config: ConvSeq2SeqConfig) -> None:
         super().__init__()
@@ -97,35 +95,18 @@ class ConvEncoder(nn.Module):
         self.output = NormalisedLinear(c, d)
         self.readers = config.decoder_layers
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> ConvEncoderOutput:
-        """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens that are there.
-
-        Gradients from all attentions of the decoder come together here, so they are made smaller.
-        """
-        input_ids = required("input_ids", input_ids)
-        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
-        mask = None
-        if attention_mask is not None:
-            check_mask(input_ids, attention_mask)
-            mask = attention_mask.bool()
+    def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> ConvEncoderOutput:
+        """States, and the embedded tokens. The gradients of all attentions meet here, so they are reduced."""
         vectors = self.dropout(self.positions(self.embedding(input_ids)))
         states = self.input(vectors)
         hidden = [states]
         for convolution in self.convolutions:
             states = (convolution(states, mask) + states) * HALF
             hidden.append(states)
-        return ConvEncoderOutput(
-            last_hidden_state=scale_gradient(self.output(states), 1 / (2 * self.readers)),
-            hidden_states=tuple(hidden) if output_hidden_states else None,
-            vectors=vectors,
-        )
+        if traces.hidden is not None:
+            traces.hidden += hidden
+        states = scale_gradient(self.output(states), 1 / (2 * self.readers))
+        return ConvEncoderOutput(last_hidden_state=states, mask=mask, vectors=vectors)
 
 
 class ConvDecoder(nn.Module):
@@ -142,21 +123,21 @@ class ConvDecoder(nn.Module):
         )
         self.output = NormalisedLinear(c, d)
 
-    def forward(self, vectors: Tensor, target: Target, source: Source, traces: Traces) -> Tensor:
+    def forward(self, vectors: Tensor, target: Target, memory: Memory, traces: Traces) -> Tensor:
         """``[B, q, d]`` states after all layers of embedded tokens ``vectors [B, q, d]``."""
         vectors = self.dropout(self.positions(vectors, target.past))
         states = self.input(vectors)
-        bias = source.bias(compute_dtype(states))
+        bias = memory.bias(compute_dtype(states))
         for index, layer in enumerate(self.layers):
             if traces.hidden is not None:
                 traces.hidden.append(states)
             states = layer(
                 states,
                 vectors,
-                source.keys_values[index],
+                memory.keys_values[index],
                 bias,
                 remember=None if target.remember is None else partial(target.remember, layer_idx=index),
-                record=traces.cross,
+                record=traces.cross_attention,
             )
         if traces.hidden is not None:
             traces.hidden.append(states)
@@ -175,14 +156,13 @@ class ConvSeq2SeqForConditionalGeneration(SequenceTranslator):
         self.decoder = ConvDecoder(config)
         self.post_init()
 
-    def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
+    def target_states(self, target: Target, memory: Memory, traces: Traces) -> Tensor:
         target = target.unmasked()
-        return self.decoder(self.get_input_embeddings()(target.ids), target, source, traces)
+        return self.decoder(self.get_input_embeddings()(target.ids), target, memory, traces)
 
-    def memory(self, encoded: ConvEncoderOutput, context: Tensor | None) -> Memory:
-        vectors = required("encoder_outputs.vectors", encoded.vectors)
-        pair = keys_values(encoded.last_hidden_state, vectors, context)
-        return Memory([pair] * self.config.decoder_layers, context)
+    def memory(self, encoded: ConvEncoderOutput) -> Memory:
+        pair = keys_values(encoded.last_hidden_state, encoded.vectors, encoded.mask)
+        return Memory([pair] * self.config.decoder_layers, encoded.mask)
 
 
 def keys_values(states: Tensor, vectors: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -195,7 +175,7 @@ def keys_values(states: Tensor, vectors: Tensor, mask: Tensor | None) -> tuple[T
     if mask is None:
         values = values * math.sqrt(states.shape[1])
     else:
-        there = mask.bool()[..., None]
-        count = there.sum(1, keepdim=True).to(values.dtype)
-        states, values = states.masked_fill(~there, 0), values.masked_fill(~there, 0) * count.sqrt()
+        padding = ~mask[..., None]
+        count = mask.sum(1)[:, None, None].to(values.dtype)
+        states, values = states.masked_fill(padding, 0), values.masked_fill(padding, 0) * count.sqrt()
     return states[:, None], values[:, None]

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from treeformer.models.generation import Source, Target, Traces
-from treeformer.models.pretrained import check_choice, check_rates
+from treeformer.models.generation import Memory, Target
+from treeformer.models.outputs import Traces
 from treeformer.models.transformer import (
     TransformerConfig,
     TransformerEncoder,
@@ -20,7 +20,7 @@ from treeformer.nn.convolution import Convolution
 
 ConvolutionKind = Literal["dynamic", "lightweight"]
 
-KERNELS = (3, 7, 15, 31)  #: the authors' widths in the first layers; the last one serves all further layers
+KERNELS = (3, 7, 15, 31)  #: the authors' widths of the first layers; later layers have the last one
 
 
 class DynamicConvConfig(TransformerConfig):
@@ -28,8 +28,8 @@ class DynamicConvConfig(TransformerConfig):
 
     Args:
         attention_heads: of convolutions and of attention to the source.
-        encoder_kernels, decoder_kernels: width of the kernels in each layer, odd in the encoder; the last one
-            serves all further layers. Default: 3, 7, 15, 31, 31, …
+        encoder_kernels, decoder_kernels: width of the kernels in each layer, odd in the encoder. Layers
+            beyond the list have the last width. Default: 3, 7, 15, 31, 31, …
         convolution: ``dynamic`` for kernels that each position predicts, or ``lightweight`` for fixed ones.
         kernel_dropout: on the weights of the kernels.
     """
@@ -43,8 +43,8 @@ class DynamicConvConfig(TransformerConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_choice(self, "convolution", get_args(ConvolutionKind))
-        check_rates(self, "kernel_dropout")
+        self.check_choice("convolution", get_args(ConvolutionKind))
+        self.check_rates("kernel_dropout")
         self.encoder_kernels = kernel_widths("encoder_kernels", self.encoder_kernels, self.encoder_layers)
         self.decoder_kernels = kernel_widths("decoder_kernels", self.decoder_kernels, self.decoder_layers)
         if any(width % 2 == 0 for width in self.encoder_kernels):
@@ -57,9 +57,9 @@ class DynamicConvEncoder(TransformerEncoder):
     def mixer(self, config: DynamicConvConfig, layer: int) -> Convolution:
         return convolution(config, config.encoder_kernels, layer)
 
-    def context(self, attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
-        """The mask itself: a convolution reads zeros where there is no token."""
-        return attention_mask.bool()
+    def context(self, mask: Tensor, dtype: torch.dtype) -> Tensor:
+        """The mask itself: a convolution reads padding as zeros."""
+        return mask
 
 
 class DynamicConvForSequenceClassification(TransformerForSequenceClassification):
@@ -80,8 +80,8 @@ class DynamicConvForConditionalGeneration(TransformerForConditionalGeneration):
     def mixer(self, config: DynamicConvConfig, layer: int) -> Convolution:
         return convolution(config, config.decoder_kernels, layer)
 
-    def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
-        return super().target_states(target.unmasked(), source, traces)
+    def target_states(self, target: Target, memory: Memory, traces: Traces) -> Tensor:
+        return super().target_states(target.unmasked(), memory, traces)
 
 
 def convolution(config: DynamicConvConfig, widths: list[int] | None, layer: int) -> Convolution:
@@ -92,7 +92,7 @@ def convolution(config: DynamicConvConfig, widths: list[int] | None, layer: int)
 
 
 def kernel_widths(name: str, given: object, layers: int) -> list[int]:
-    """One width a layer: those given, of which the last one serves all further layers."""
+    """One width for each layer; layers beyond the given widths have the last one."""
     widths = list(KERNELS[:layers]) if given is None else given
     if not isinstance(widths, list) or not 1 <= len(widths) <= layers:
         raise ValueError(f"{name}: expected a list of 1 to {layers} widths, one a layer, got {given!r}")

@@ -9,6 +9,7 @@ from transformers import EncoderDecoderCache
 from transformers.utils.generic import ModelOutput
 
 from treeformer.nn import AttentionRecord
+from treeformer.ops import TreeBatch
 
 Layers = tuple[Tensor, ...]
 
@@ -21,12 +22,16 @@ class EncoderOutput(ModelOutput):
     hidden_states: before the first layer and after each, ``[B, s, d]``.
     attentions: one ``[B, H, s, s]`` a layer.
     leaf_weights: one ``[B, H or 1, n]`` a layer, the weights w of accumulation, with attentions.
+    mask: ``[B, s]``, True for states of tokens and nodes, False for padding; None if nothing is padded.
+    batch: the trees, for systems that read them.
     """
 
     last_hidden_state: Tensor = None  # type: ignore[assignment]  # outputs have no fields without default
     hidden_states: Layers | None = None
     attentions: Layers | None = None
     leaf_weights: Layers | None = None
+    mask: Tensor | None = None
+    batch: TreeBatch | None = None
 
 
 @dataclass
@@ -72,13 +77,25 @@ class TranslationOutput(ModelOutput):
     encoder_leaf_weights: Layers | None = None
 
 
-def recorded_weights(record: list[AttentionRecord] | None) -> Layers | None:
+class Traces:
+    """Lists that collect what the caller asked to see, layer by layer; None for what was not asked for."""
+
+    def __init__(self, attentions: bool | None, hidden_states: bool | None) -> None:
+        self.attention: list[AttentionRecord] | None = [] if attentions else None
+        self.cross_attention: list[AttentionRecord] | None = [] if attentions else None
+        self.hidden: list[Tensor] | None = [] if hidden_states else None
+
+    def add_to(self, encoded: EncoderOutput) -> EncoderOutput:
+        """The encoder's output with its hidden states, attentions and leaf weights."""
+        if self.hidden:
+            encoded.hidden_states = tuple(self.hidden)
+        if self.attention:
+            encoded.attentions = weights_of(self.attention)
+            leaf_weights = [record.leaf_weights for record in self.attention]
+            encoded.leaf_weights = tuple(w for w in leaf_weights if w is not None) or None
+        return encoded
+
+
+def weights_of(records: list[AttentionRecord] | None) -> Layers | None:
     """The attention weights of each layer, None where there is no attention."""
-    return tuple(entry.weights for entry in record) if record else None
-
-
-def recorded_leaf_weights(record: list[AttentionRecord] | None) -> Layers | None:
-    """The leaf weights of each layer, None where there is no accumulation."""
-    if record is None:
-        return None
-    return tuple(entry.leaf_weights for entry in record if entry.leaf_weights is not None) or None
+    return tuple(record.weights for record in records) if records else None

@@ -1,4 +1,4 @@
-"""What all systems share: where weights start, and how they are loaded."""
+"""What the models of all systems share: initial weights, loading and saving, checks of inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from treeformer.data.vocabulary import IGNORED
@@ -31,9 +31,9 @@ class PreTrained(PreTrainedModel):
         return self.encoder.embedding
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Our modules know how they start; a norm starts as the identity, any other linear map as Xavier.
+        """Initialise a norm as the identity, a linear map by Xavier, a module of ours by itself.
 
-        Modules come after those inside them, so what a module says about its parts has the last word.
+        transformers visits inner modules first, so ``reset_parameters`` of a module decides about its parts.
         """
         if isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
@@ -73,7 +73,7 @@ class PreTrained(PreTrainedModel):
 
 @contextmanager
 def _no_progress_bars() -> Iterator[None]:
-    """Reading or writing one small file needs no progress bar."""
+    """Hide the progress bars of transformers: one small file needs none."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -92,31 +92,10 @@ def _refuse_pickles(folder: Path) -> None:
             raise ValueError(f"{index}: expected safetensors files, got {', '.join(others)}")
 
 
-def check_sizes(config: PreTrainedConfig, *names: str) -> None:
-    """Refuse a config in which one of these fields is no positive whole number."""
-    for name in names:
-        value = getattr(config, name)
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}: expected a whole number, at least 1, got {value!r}")
-
-
-def check_rates(config: PreTrainedConfig, *names: str) -> None:
-    """Refuse a config in which one of these fields is no rate of dropout."""
-    for name in names:
-        value = getattr(config, name)
-        if not isinstance(value, int | float) or not 0 <= value < 1:
-            raise ValueError(f"{name}: expected a rate from 0 to less than 1, got {value!r}")
-
-
-def check_choice(config: PreTrainedConfig, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse a config whose field ``name`` is none of the choices."""
-    value = getattr(config, name)
-    if value not in choices:
-        raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
-
-
-def check_ids(name: str, ids: Tensor, size: int) -> None:
+def check_ids(name: str, ids: Tensor | None, size: int) -> None:
     """Refuse ids outside 0 … size − 1. Only on the CPU: on a GPU that would wait for the device."""
+    if ids is None:
+        raise ValueError(f"{name}: expected a tensor, got None")
     if ids.device.type == "cpu" and ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < size:
         raise ValueError(f"{name}: expected 0 to {size - 1}, got {int(ids.min())} to {int(ids.max())}")
 
@@ -132,20 +111,13 @@ def check_mask(input_ids: Tensor, attention_mask: Tensor) -> None:
         raise ValueError("attention_mask: expected at least one token in every example, got none")
 
 
-def required(name: str, tensor: Tensor | None) -> Tensor:
-    """The tensor, or an error that names what is missing."""
-    if tensor is None:
-        raise ValueError(f"{name}: expected a tensor, got None")
-    return tensor
+def check_padding(name: str, mask: Tensor) -> None:
+    """Refuse a mask ``[B, s]`` that has padding before a token."""
+    if (mask[:, 1:] & ~mask[:, :-1]).any():
+        raise ValueError(f"{name}: expected tokens first, then padding, got tokens after padding")
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean cross-entropy of ``logits [..., classes]`` and ``targets [...]``, in float32 at least."""
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(wide.flatten(0, -2), targets.flatten(), ignore_index=IGNORED)
-
-
-def compute_dtype(states: Tensor) -> torch.dtype:
-    """The dtype in which linear maps of these states are computed: autocast may choose another."""
-    device = states.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype

@@ -1,4 +1,4 @@
-"""The systems by name: what each reads, and how to build one from sizes or load one from a folder."""
+"""The systems by name: what each reads, how to build a model from sizes, how to load one."""
 
 from __future__ import annotations
 
@@ -9,28 +9,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from treeformer import models
 from treeformer.data.tasks.task import TaskKind
-from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
-from treeformer.models.dynamic_conv import (
-    DynamicConvConfig,
-    DynamicConvForConditionalGeneration,
-    DynamicConvForSequenceClassification,
-)
 from treeformer.models.pretrained import PreTrained
-from treeformer.models.transformer import (
-    TransformerConfig,
-    TransformerForConditionalGeneration,
-    TransformerForSequenceClassification,
-)
-from treeformer.models.tree2seq import Tree2SeqConfig, Tree2SeqForConditionalGeneration
-from treeformer.models.tree_lstm import TreeLstmConfig, TreeLstmForSequenceClassification
-from treeformer.models.tree_transformer import (
-    TreeTransformerConfig,
-    TreeTransformerForConditionalGeneration,
-    TreeTransformerForSequenceClassification,
-)
 
 
 @dataclass(frozen=True)
@@ -51,14 +33,16 @@ class System:
 
     def model_class(self, kind: TaskKind) -> type[PreTrained]:
         """Its model for a kind of task, or an error that names the systems that have one."""
-        found = self._for(kind)
-        if found is None:
-            able = [other.name for other in SYSTEMS.values() if other._for(kind)]
-            raise ValueError(f"model: {self.name} has no model for {kind}, expected one of {', '.join(able)}")
-        return found
+        model = self.models[kind]
+        if model is None:
+            able = ", ".join(other.name for other in SYSTEMS.values() if other.models[kind])
+            raise ValueError(f"model: {self.name} has no model for {kind}, expected one of {able}")
+        return model
 
-    def _for(self, kind: TaskKind) -> type[PreTrained] | None:
-        return self.translator if kind == "translation" else self.classifier
+    @property
+    def models(self) -> dict[TaskKind, type[PreTrained] | None]:
+        """Its models by the kind of task."""
+        return {"classification": self.classifier, "translation": self.translator}
 
 
 SYSTEMS: dict[str, System] = {
@@ -67,28 +51,34 @@ SYSTEMS: dict[str, System] = {
         System(
             "tree-transformer",
             "trees",
-            TreeTransformerConfig,
-            TreeTransformerForSequenceClassification,
-            TreeTransformerForConditionalGeneration,
+            models.TreeTransformerConfig,
+            models.TreeTransformerForSequenceClassification,
+            models.TreeTransformerForConditionalGeneration,
         ),
         System(
             "transformer",
             "words",
-            TransformerConfig,
-            TransformerForSequenceClassification,
-            TransformerForConditionalGeneration,
+            models.TransformerConfig,
+            models.TransformerForSequenceClassification,
+            models.TransformerForConditionalGeneration,
         ),
         System(
             "dynamic-conv",
             "words",
-            DynamicConvConfig,
-            DynamicConvForSequenceClassification,
-            DynamicConvForConditionalGeneration,
+            models.DynamicConvConfig,
+            models.DynamicConvForSequenceClassification,
+            models.DynamicConvForConditionalGeneration,
         ),
-        System("conv-seq2seq", "words", ConvSeq2SeqConfig, None, ConvSeq2SeqForConditionalGeneration),
-        System("bilstm", "words", BiLstmConfig, BiLstmForSequenceClassification, None),
-        System("tree-lstm", "trees", TreeLstmConfig, TreeLstmForSequenceClassification, None),
-        System("tree2seq", "trees", Tree2SeqConfig, None, Tree2SeqForConditionalGeneration),
+        System(
+            "conv-seq2seq",
+            "words",
+            models.ConvSeq2SeqConfig,
+            None,
+            models.ConvSeq2SeqForConditionalGeneration,
+        ),
+        System("bilstm", "words", models.BiLstmConfig, models.BiLstmForSequenceClassification, None),
+        System("tree-lstm", "trees", models.TreeLstmConfig, models.TreeLstmForSequenceClassification, None),
+        System("tree2seq", "trees", models.Tree2SeqConfig, None, models.Tree2SeqForConditionalGeneration),
     )
 }
 
@@ -97,10 +87,7 @@ _FROM_THE_CORPUS = {"vocab_size", "node_vocab_size", "num_labels"}
 
 
 def register_system(system: System) -> None:
-    """Let recipes name a system of one's own, and find its models again by the names of their classes.
-
-    A second one of the same name takes the place of the first, but not of one that comes with the package.
-    """
+    """Make a new system known to recipes and to `load`. It replaces a registered one of the same name."""
     if system.name in _BUILT_IN:
         raise ValueError(f"name: {system.name!r} is a system that comes with treeformer, expected another")
     SYSTEMS[system.name] = system
@@ -114,19 +101,19 @@ def system_named(name: str) -> System:
 
 
 def size_names(system: System) -> list[str]:
-    """What the sizes of a system may hold: the fields of its config that the corpus does not fix."""
-    own = {
+    """The sizes of a system: the fields of its config that the corpus does not fix."""
+    names = {
         name
         for cls in system.config_class.__mro__
         if issubclass(cls, SystemConfig)
         for name in vars(cls).get("__annotations__", {})
     }
-    chosen = own - _FROM_THE_CORPUS - {"model_type", "is_encoder_decoder", "use_cache"}
+    chosen = names - _FROM_THE_CORPUS - {"model_type", "is_encoder_decoder", "use_cache"}
     return sorted(name for name in chosen if not name.endswith("_token_id"))
 
 
 def check_size_names(system: System, sizes: Mapping[str, object]) -> None:
-    """Refuse sizes that the system does not have, and name the nearest that it has."""
+    """Refuse a size that the system does not have, and suggest the nearest name."""
     known = size_names(system)
     for name in sizes:
         if name not in known:
@@ -147,11 +134,11 @@ def build(
     """A model with fresh weights.
 
     Args:
-        system: which one.
-        kind: whether it classifies or translates.
+        system: the family of models.
+        kind: classification or translation.
         sizes: fields of its config.
         vocab_size, node_vocab_size: numbers of tokens and of phrase labels.
-        classes: their names, for a classifier.
+        classes: names of the classes of a classifier.
     """
     check_size_names(system, sizes)
     model_class = system.model_class(kind)
@@ -176,7 +163,7 @@ def load(folder: str | Path) -> tuple[System, PreTrained]:
         raise ValueError(f"{path}: not JSON: {error}") from error
     names = config.get("architectures") or [None]
     for system in SYSTEMS.values():
-        for model_class in (system.classifier, system.translator):
+        for model_class in system.models.values():
             if model_class is not None and model_class.__name__ == names[0]:
                 return system, model_class.from_pretrained(folder)
     raise ValueError(

@@ -1,41 +1,20 @@
-"""The Transformer: the plain twin of the Tree Transformer, of the same size and made of the same parts."""
+"""The Transformer, with the parts and sizes of the Tree Transformer, so that both can be compared."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
-from transformers.utils.generic import can_return_tuple
 
-from treeformer.models.classification import SequenceClassifier, sentence_loss
+from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
+from treeformer.models.encoding import WordEncoder
 from treeformer.models.generation import AttentionTranslator, Memory
-from treeformer.models.outputs import (
-    ClassificationOutput,
-    EncoderOutput,
-    recorded_weights,
-)
-from treeformer.models.pretrained import (
-    check_choice,
-    check_ids,
-    check_mask,
-    check_rates,
-    check_sizes,
-    compute_dtype,
-    required,
-)
-from treeformer.nn import (
-    Attention,
-    AttentionRecord,
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
-    ScaledEmbedding,
-    with_positions,
-)
-from treeformer.nn.attention import additive
+from treeformer.models.outputs import EncoderOutput, Traces
+from treeformer.nn import Attention, Encoder, EncoderLayer, ScaledEmbedding, with_positions
+from treeformer.nn.attention import additive, compute_dtype
 from treeformer.nn.stacks import Norm
 
 
@@ -67,60 +46,35 @@ class TransformerConfig(SystemConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_choice(self, "norm", get_args(Norm))
-        check_sizes(self, "encoder_layers", "decoder_layers", "attention_heads", "ffn_dim")
-        check_rates(self, "attention_dropout")
+        self.check_choice("norm", get_args(Norm))
+        self.check_sizes("encoder_layers", "decoder_layers", "attention_heads", "ffn_dim")
+        self.check_rates("attention_dropout")
 
 
-class TransformerEncoder(nn.Module):
+class TransformerEncoder(WordEncoder):
     """Embedding and encoder layers."""
-
-    main_input_name = "input_ids"  # what `generate` hands to an encoder
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.embedding = ScaledEmbedding(config.vocab_size, config.d_model, config.pad_token_id)
         self.dropout = nn.Dropout(config.dropout)
-        self.stack = Encoder(
-            [
-                EncoderLayer(self.mixer(config, layer), **layer_sizes(config))
-                for layer in range(config.encoder_layers)
-            ],
-            config.d_model,
-            norm=config.norm,
+        self.stack = encoder_stack(
+            config, [self.mixer(config, layer) for layer in range(config.encoder_layers)]
         )
 
     def mixer(self, config: Any, layer: int) -> nn.Module:
-        """What a layer mixes positions with: self-attention, or what stands in its place."""
-        return attention(config)
+        """The part of a layer that mixes positions: self-attention, or its replacement."""
+        return plain_attention(config)
 
-    def context(self, attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
-        """What every mixer is told of ``attention_mask [B, n]``: a bias for self-attention."""
-        return additive(attention_mask[:, None, None].bool(), dtype)
+    def context(self, mask: Tensor, dtype: torch.dtype) -> Tensor:
+        """What every mixer reads beside the states, from ``mask [B, n]``: a bias for self-attention."""
+        return additive(mask[:, None, None], dtype)
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> EncoderOutput:
-        """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens that are there."""
-        input_ids = required("input_ids", input_ids)
-        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
+    def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
         states = self.dropout(with_positions(self.embedding(input_ids)))
-        context = None
-        if attention_mask is not None:
-            check_mask(input_ids, attention_mask)
-            context = self.context(attention_mask, compute_dtype(states))
-        record: list[AttentionRecord] | None = [] if output_attentions else None
-        hidden: list[Tensor] | None = [] if output_hidden_states else None
-        return EncoderOutput(
-            last_hidden_state=self.stack(states, context, record=record, hidden=hidden),
-            hidden_states=None if hidden is None else tuple(hidden),
-            attentions=recorded_weights(record),
-        )
+        context = None if mask is None else self.context(mask, compute_dtype(states))
+        states = self.stack(states, context, record=traces.attention, hidden=traces.hidden)
+        return EncoderOutput(last_hidden_state=states, mask=mask)
 
 
 class TransformerForSequenceClassification(SequenceClassifier):
@@ -134,21 +88,12 @@ class TransformerForSequenceClassification(SequenceClassifier):
         super().__init__(config)
         self.add_head(self.encoder_class(config))
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> ClassificationOutput:
-        """Logits ``[B, labels]``, and the loss if ``labels [B]`` are given."""
-        encoded = self.encoder(input_ids, attention_mask, output_attentions, output_hidden_states)
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        present = mask.to(encoded.last_hidden_state.dtype)[..., None]
-        logits = self.classifier((encoded.last_hidden_state * present).sum(1) / present.sum(1))
-        return self.output(encoded, logits, sentence_loss(logits, labels))
+    def sentence(self, encoded: EncoderOutput) -> Tensor:
+        states = encoded.last_hidden_state
+        if encoded.mask is None:
+            return states.mean(1)
+        present = encoded.mask.to(states.dtype)[..., None]
+        return (states * present).sum(1) / present.sum(1)
 
 
 class TransformerForConditionalGeneration(AttentionTranslator):
@@ -161,36 +106,31 @@ class TransformerForConditionalGeneration(AttentionTranslator):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
         self.encoder = self.encoder_class(config)
-        self.decoder = Decoder(
-            [
-                DecoderLayer(self.mixer(config, layer), attention(config), **layer_sizes(config))
-                for layer in range(config.decoder_layers)
-            ],
-            config.d_model,
-            norm=config.norm,
+        layers = range(config.decoder_layers)
+        self.add_decoder(
+            self_attentions=[self.mixer(config, layer) for layer in layers],
+            cross_attentions=[plain_attention(config) for _ in layers],
         )
-        self.post_init()
 
     def mixer(self, config: Any, layer: int) -> nn.Module:
-        """What a decoder layer looks back with: self-attention, or what stands in its place."""
-        return attention(config)
+        """The part of a decoder layer that looks back: self-attention, or its replacement."""
+        return plain_attention(config)
 
-    def memory(self, encoded: EncoderOutput, context: Tensor | None) -> Memory:
+    def memory(self, encoded: EncoderOutput) -> Memory:
         states = encoded.last_hidden_state
-        own = [attention.project_memory(states) for attention in self.decoder.cross_attentions]
-        return Memory(own, context)
+        keys_values = [attention.project_memory(states) for attention in self.decoder.cross_attentions]
+        return Memory(keys_values, encoded.mask)
 
 
-def attention(config: TransformerConfig) -> Attention:
+def plain_attention(config: TransformerConfig) -> Attention:
     """One attention with the settings of the config."""
     return Attention(config.d_model, config.attention_heads, dropout=config.attention_dropout)
 
 
-def layer_sizes(config: TransformerConfig) -> dict[str, Any]:
-    """What every encoder and decoder layer takes beside its attention."""
-    return {
-        "d_model": config.d_model,
-        "ffn_dim": config.ffn_dim,
-        "dropout": config.dropout,
-        "norm": config.norm,
-    }
+def encoder_stack(config: TransformerConfig, attentions: Sequence[nn.Module]) -> Encoder:
+    """Encoder layers with these attentions and the settings of the config."""
+    layers = [
+        EncoderLayer(attention, config.d_model, config.ffn_dim, dropout=config.dropout, norm=config.norm)
+        for attention in attentions
+    ]
+    return Encoder(layers, config.d_model, norm=config.norm)

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.generation import Memory, Source, Target, Traces
-from treeformer.models.outputs import EncoderOutput
-from treeformer.models.pretrained import check_choice, check_ids, check_sizes, required
-from treeformer.models.tree_reading import TreeEncoder, TreeTranslator, at_last
+from treeformer.models.encoding import TreeEncoder, at_last
+from treeformer.models.generation import Memory, SequenceTranslator, Target
+from treeformer.models.outputs import EncoderOutput, Traces
 from treeformer.nn import ScaledEmbedding
 from treeformer.nn.lstm_cell import LstmCell, LstmState, wide
 from treeformer.nn.lstm_decoder import DecoderStates, LstmDecoder
@@ -27,7 +26,7 @@ class Tree2SeqConfig(SystemConfig):
         vocab_size: see `SystemConfig`.
         d_model: width of word vectors and states.
         decoder_layers: LSTMs of the decoder; the paper has one.
-        composition: how states of phrases are made. The paper's trees are binary and so is its composition;
+        composition: how states of phrases are computed. The paper's trees and its composition are binary;
             trees of parsers are not, so ``child-sum`` is the default.
         dropout: on word vectors, between layers of the decoder, and on the states that predict words.
     """
@@ -40,29 +39,27 @@ class Tree2SeqConfig(SystemConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_choice(self, "composition", get_args(Composition))
-        check_sizes(self, "decoder_layers")
+        self.check_choice("composition", get_args(Composition))
+        self.check_sizes("decoder_layers")
 
 
 @dataclass
 class Tree2SeqEncoderOutput(EncoderOutput):
-    """What the encoder returns, and where the decoder begins.
-
-    start_hidden, start_cell: ``[B, d]``.
-    """
+    """The encoder's output, and the initial state ``[B, d]`` of the decoder."""
 
     start_hidden: Tensor = None  # type: ignore[assignment]  # outputs have no fields without default
     start_cell: Tensor = None  # type: ignore[assignment]
 
 
 class Tree2SeqEncoder(TreeEncoder):
-    """An LSTM over the words, and a Tree-LSTM over its states. ``node_ids`` are not read.
+    """An LSTM over the words, and a Tree-LSTM over its states. ``node_ids`` are ignored.
 
-    The decoder begins in the state of one more node, over the root and the last word, with own parameters.
+    The decoder starts in the state of an additional node over the root and the last word, which has
+    parameters of its own.
     """
 
     def __init__(self, config: Tree2SeqConfig) -> None:
-        super().__init__()
+        super().__init__(config.vocab_size)
         self.embedding = ScaledEmbedding(config.vocab_size, config.d_model, config.pad_token_id)
         self.dropout = nn.Dropout(config.dropout)
         self.words = LstmCell(config.d_model, config.d_model)
@@ -70,16 +67,8 @@ class Tree2SeqEncoder(TreeEncoder):
         self.start = Binary(config.d_model)
 
     def encode(
-        self,
-        input_ids: Tensor,
-        node_ids: Tensor | None,
-        batch: TreeBatch,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
+        self, input_ids: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
     ) -> Tree2SeqEncoderOutput:
-        """States ``[B, n + m, d]``, and the state in which the decoder begins. There are no attentions."""
-        input_ids = required("input_ids", input_ids)
-        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
         vectors = self.dropout(self.embedding(input_ids))
         padded = ~batch.leaf_mask[..., None]
         words = self.words(vectors.masked_fill(padded, 0))
@@ -90,15 +79,18 @@ class Tree2SeqEncoder(TreeEncoder):
         ]
         start = self.start.update(torch.cat([self.start.message(end) for end in ends], dim=-1))
         states = torch.cat([words.hidden.masked_fill(padded, 0), phrases.hidden], dim=1).to(vectors.dtype)
+        if traces.hidden is not None:
+            traces.hidden.append(states)
         return Tree2SeqEncoderOutput(
             last_hidden_state=states,
-            hidden_states=(states,) if output_hidden_states else None,
+            mask=batch.mask,
+            batch=batch,
             start_hidden=start.hidden,
             start_cell=start.cell,
         )
 
 
-class Tree2SeqForConditionalGeneration(TreeTranslator):
+class Tree2SeqForConditionalGeneration(SequenceTranslator):
     """A translator whose LSTM decoder attends to the words and phrases of the source together."""
 
     config_class = Tree2SeqConfig
@@ -112,32 +104,34 @@ class Tree2SeqForConditionalGeneration(TreeTranslator):
         self.dropout = nn.Dropout(config.dropout)
         self.post_init()
 
-    def memory(self, encoded: Tree2SeqEncoderOutput, context: TreeBatch) -> Memory:
+    def memory(self, encoded: Tree2SeqEncoderOutput) -> Memory:
         states = encoded.last_hidden_state[:, None]
-        return Memory([(states, states)], context.mask, (encoded.start_hidden, encoded.start_cell))
+        return Memory([(states, states)], encoded.mask, start=(encoded.start_hidden, encoded.start_cell))
 
-    def target_states(self, target: Target, source: Source, traces: Traces) -> Tensor:
+    def target_states(self, target: Target, memory: Memory, traces: Traces) -> Tensor:
         target = target.unmasked()
         vectors = self.dropout(self.get_input_embeddings()(target.ids))
-        memory, _ = source.keys_values[0]
-        bias = source.bias(wide(vectors).dtype)
-        found = self.decoder(
+        source, _ = memory.keys_values[0]
+        bias = memory.bias(wide(vectors).dtype)
+        after = self.decoder(
             vectors,
-            self._before(target, source),
-            memory[:, 0],
+            self._states_before(target, memory),
+            source[:, 0],
             None if bias is None else bias[:, 0],
-            record=traces.cross,
+            record=traces.cross_attention,
         )
         if target.remember is not None:
-            target.remember(*_kept(found), layer_idx=0)
-        states = found.attentional.to(vectors.dtype)
+            # as keys and values of one layer of the cache, with layers in the place of heads
+            keys = torch.cat([after.hidden, after.attentional[:, None]], dim=1)
+            target.remember(keys, after.cell, layer_idx=0)
+        states = after.attentional.to(vectors.dtype)
         if traces.hidden is not None:
-            traces.hidden += [vectors, *found.hidden.unbind(1), states]
+            traces.hidden += [vectors, *after.hidden.unbind(1), states]
         return self.dropout(states)
 
-    def _before(self, target: Target, source: Source) -> DecoderStates:
-        """The states of which the last are those before this target: where it begins, or what is kept."""
-        hidden, cell = source.start
+    def _states_before(self, target: Target, memory: Memory) -> DecoderStates:
+        """States up to the target: those in the cache, or the initial one."""
+        hidden, cell = memory.start
         if target.past == 0 or target.remember is None:
             beams = len(target.ids) // len(hidden)
             return self.decoder.begin(
@@ -147,11 +141,3 @@ class Tree2SeqForConditionalGeneration(TreeTranslator):
         nothing = hidden.new_empty(N, L + 1, 0, d), cell.new_empty(N, L, 0, d)
         keys, values = target.remember(*nothing, layer_idx=0)
         return DecoderStates(keys[:, :L], values, keys[:, L])
-
-
-def _kept(states: DecoderStates) -> tuple[Tensor, Tensor]:
-    """States as the keys and values of one layer of a cache, with layers in the place of heads.
-
-    Keys ``[N, L + 1, q, d]`` are hidden states and the attentional one, values ``[N, L, q, d]`` the cells.
-    """
-    return torch.cat([states.hidden, states.attentional[:, None]], dim=1), states.cell

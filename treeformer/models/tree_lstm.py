@@ -7,10 +7,10 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
+from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.outputs import EncoderOutput
-from treeformer.models.pretrained import check_choice, check_ids, check_sizes, required
-from treeformer.models.tree_reading import TreeClassifier, TreeEncoder
+from treeformer.models.encoding import TreeEncoder
+from treeformer.models.outputs import EncoderOutput, Traces
 from treeformer.nn import ScaledEmbedding
 from treeformer.nn.tree_lstm import Composition, TreeLstm, WordCell
 from treeformer.ops import TreeBatch
@@ -34,16 +34,16 @@ class TreeLstmConfig(SystemConfig):
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
-        check_choice(self, "composition", get_args(Composition))
+        self.check_choice("composition", get_args(Composition))
         if self.embedding_dim is not None:
-            check_sizes(self, "embedding_dim")
+            self.check_sizes("embedding_dim")
 
 
 class TreeLstmEncoder(TreeEncoder):
-    """Word vectors, and a Tree-LSTM over them. Phrases have no labels here: ``node_ids`` are not read."""
+    """Word vectors, and a Tree-LSTM over them. Phrases have no labels: ``node_ids`` are ignored."""
 
     def __init__(self, config: TreeLstmConfig) -> None:
-        super().__init__()
+        super().__init__(config.vocab_size)
         width = config.d_model if config.embedding_dim is None else config.embedding_dim
         self.embedding = ScaledEmbedding(config.vocab_size, width, config.pad_token_id)
         self.dropout = nn.Dropout(config.dropout)
@@ -51,28 +51,20 @@ class TreeLstmEncoder(TreeEncoder):
         self.phrases = TreeLstm(config.d_model, config.composition)
 
     def encode(
-        self,
-        input_ids: Tensor,
-        node_ids: Tensor | None,
-        batch: TreeBatch,
-        output_attentions: bool | None = None,
-        output_hidden_states: bool | None = None,
+        self, input_ids: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
     ) -> EncoderOutput:
-        """States ``[B, n + m, d]`` of leaves and nodes. There are no attentions."""
-        input_ids = required("input_ids", input_ids)
-        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
         vectors = self.dropout(self.embedding(input_ids))
         words = self.words(vectors.masked_fill(~batch.leaf_mask[..., None], 0))
         phrases = self.phrases(words, batch)
         states = torch.cat([words.hidden, phrases.hidden], dim=1).to(vectors.dtype)
         states = self.dropout(states)
-        return EncoderOutput(
-            last_hidden_state=states, hidden_states=(states,) if output_hidden_states else None
-        )
+        if traces.hidden is not None:
+            traces.hidden.append(states)
+        return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)
 
 
-class TreeLstmForSequenceClassification(TreeClassifier):
-    """A Tree-LSTM and one linear layer that reads the root, and every word and phrase if one wants."""
+class TreeLstmForSequenceClassification(SequenceClassifier):
+    """A Tree-LSTM and one linear layer for the root, and for every word and phrase."""
 
     config_class = TreeLstmConfig
     config: TreeLstmConfig

@@ -138,6 +138,12 @@ def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return aligned[..., :width].masked_fill_(~mask, -torch.inf)
 
 
+def compute_dtype(states: Tensor) -> torch.dtype:
+    """The dtype in which linear maps of these states are computed: autocast may choose another."""
+    device = states.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
+
+
 def causal_mask(queries: int, keys: int, device: torch.device) -> Tensor:
     """``[queries, keys]``, True where a key is no later than the query; the last query is at the last key."""
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)

@@ -79,8 +79,7 @@ class TreeAttention(MultiHeadAttention):
         """
         states = zero_padding(states, batch)
         queries, keys, values = self.project(states)
-        leaf_weights = self.leaf_weights(states[:, : batch.n])
-        values = self._accumulated(values, leaf_weights, batch)
+        values, leaf_weights = self._accumulate(values, states, batch)
         bias = batch.shared(subtree_bias if self.subtree_mask else padding_bias, queries.dtype)
         attended = self.attend(queries, keys, values, bias, record=record)
         if record is not None:
@@ -95,25 +94,23 @@ class TreeAttention(MultiHeadAttention):
         *,
         record: list[AttentionRecord] | None = None,
     ) -> Tensor:
-        """What target states ``[B, q, d]`` find in tree states ``memory [B, n + m, d]``: ``[B, q, d]``."""
-        keys, values = self.keys_values(memory, batch)
+        """Cross-attention ``[B, q, d]`` of ``targets [B, q, d]`` to tree states ``memory [B, n + m, d]``."""
+        keys, values, _ = self.read_memory(memory, batch)
         bias = batch.shared(padding_bias, keys.dtype)
         return self.attend(self.project_queries(targets), keys, values, bias, record=record)
 
-    def keys_values(self, memory: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor]:
-        """Keys and accumulated values ``[B, H, n + m, K]`` of ``memory [B, n + m, d]``."""
+    def read_memory(self, memory: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Keys and accumulated values ``[B, H, n + m, K]`` of ``memory [B, n + m, d]``, and leaf weights."""
         memory = zero_padding(memory, batch)
         keys, values = self.project_memory(memory)
-        return keys, self._accumulated(values, self.leaf_weights(memory[:, : batch.n]), batch)
+        return keys, *self._accumulate(values, memory, batch)
 
-    def leaf_weights(self, leaf_states: Tensor) -> Tensor | None:
-        """``[B, heads or 1, n]`` weights w of leaves with states ``[B, n, d]``, None without accumulation."""
-        return None if self.accumulation is None else self.accumulation.weights(leaf_states)
-
-    def _accumulated(self, values: Tensor, leaf_weights: Tensor | None, batch: TreeBatch) -> Tensor:
-        if self.accumulation is None or leaf_weights is None:
-            return values
-        return self.accumulation(values, leaf_weights, batch)
+    def _accumulate(self, values: Tensor, states: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor | None]:
+        """Accumulated values, and the leaf weights ``[B, H or 1, n]``; None without accumulation."""
+        if self.accumulation is None:
+            return values, None
+        leaf_weights = self.accumulation.weights(states[:, : batch.n])
+        return self.accumulation(values, leaf_weights, batch), leaf_weights
 
 
 def zero_padding(states: Tensor, batch: TreeBatch) -> Tensor:

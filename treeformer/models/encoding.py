@@ -1,0 +1,100 @@
+"""The encoding half of every system: inputs are checked, then `encode` turns them into states."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor, nn
+from transformers.utils.generic import can_return_tuple
+
+from treeformer.models.outputs import EncoderOutput, Traces
+from treeformer.models.pretrained import check_ids, check_mask, check_padding
+from treeformer.ops import TreeBatch
+
+
+class WordEncoder(nn.Module):
+    """An encoder of token sequences. A system implements `encode`."""
+
+    main_input_name = "input_ids"  # what `generate` passes to an encoder
+    embedding: nn.Embedding
+
+    @abstractmethod
+    def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
+        """States ``[B, n, d]`` with their mask.
+
+        Args:
+            input_ids: ``[B, n]``.
+            mask: ``[B, n]``, True for tokens, False for padding; None if there is no padding.
+            traces: lists for attention weights and hidden states.
+        """
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> EncoderOutput:
+        """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens, 0 for padding."""
+        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
+        mask = None
+        if attention_mask is not None:
+            check_mask(input_ids, attention_mask)
+            mask = attention_mask.bool()
+        traces = Traces(output_attentions, output_hidden_states)
+        return traces.add_to(self.encode(input_ids, mask, traces))
+
+
+class TreeEncoder(nn.Module):
+    """An encoder of trees. A system implements `encode`."""
+
+    main_input_name = "input_ids"  # what `generate` passes to an encoder
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size
+
+    @abstractmethod
+    def encode(
+        self, input_ids: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
+    ) -> EncoderOutput:
+        """States ``[B, n + m, d]`` of leaves and nodes, with their batch of trees."""
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        *,
+        node_spans: Tensor,
+        node_mask: Tensor,
+        node_ids: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> EncoderOutput:
+        """States of leaves and nodes. The inputs are checked on the CPU; a GPU would have to wait.
+
+        Args:
+            input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
+            node_spans: ``[B, m, 2]`` half-open spans of the nodes.
+            node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, from 0, padded on the right.
+        """
+        check_ids("input_ids", input_ids, self.vocab_size)
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        mask = mask.bool()
+        on_cpu = mask.device.type == "cpu"
+        if on_cpu:
+            check_padding("attention_mask", mask)
+        batch = TreeBatch.from_spans(node_spans, node_mask, mask.sum(1), width=mask.shape[1], validate=on_cpu)
+        traces = Traces(output_attentions, output_hidden_states)
+        return traces.add_to(self.encode(input_ids, node_ids, batch, traces))
+
+
+def at_last(values: Tensor, mask: Tensor) -> Tensor:
+    """``[B, d]``: of ``values [B, s, d]`` the last ones before the padding, by ``mask [B, s]``.
+
+    For nodes in post-order that is the root, for leaves the last word.
+    """
+    return values[torch.arange(len(mask), device=mask.device), mask.sum(1) - 1]
