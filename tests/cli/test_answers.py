@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,13 @@ def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     first, empty, last = map(json.loads, result.stdout.splitlines())
     (found,) = Classifier.from_pretrained(run, device="cpu")(["A good film."])
-    assert list(first) == ["text", "label", "probabilities", "tree", "phrases"]
+    assert list(first) == ["text", "label", "probabilities", "tree", "phrases", "failures"]
     assert first["label"] == found.label
     assert first["tree"] == str(found.tree)
     assert list(first["phrases"][0]) == ["span", "label", "text", "probabilities"]
     assert [tuple(phrase["span"]) for phrase in first["phrases"]] == [one.span for one in found.phrases]
-    assert empty == {"text": "", "label": None, "probabilities": [], "tree": None, "phrases": []}
+    nothing: dict[str, object] = {"probabilities": [], "phrases": [], "failures": []}
+    assert empty == {"text": "", "label": None, "tree": None, **nothing}
     assert last["text"] == "Bad"
 
 
@@ -47,6 +49,44 @@ def test_classify_shows_the_text_its_label_and_its_tree(runs: Path, tmp_path: Pa
     assert "@NP" in output("classify", *model, "--trees", brackets)
     output("classify", *model, "A good film.", "--svg", tmp_path / "tree.svg")
     assert (tmp_path / "tree.svg").read_text().startswith("<svg")
+
+
+GRUMPY = """
+from treeformer.parsing import Parser, register_parser
+from treeformer.trees import right_branching
+
+class Grumpy(Parser):
+    language, name = "en", "grumpy 1"
+
+    def parse_tokens(self, sentences):
+        sentences = list(sentences)
+        if any("bad" in words for words in sentences):
+            raise ValueError("it says bad")
+        return [right_branching(words) for words in sentences]
+
+register_parser("grumpy", Grumpy)
+"""
+
+
+def test_what_the_parser_failed_on_is_reported(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grumpy.py").write_text(GRUMPY)
+    text = "A good film.\nA bad film.\n"
+    message = "treeformer: the parser failed (it says bad), read as a flat tree: A bad film .\n"
+    for command, kind in (("classify", "sentiment"), ("translate", "translation")):
+        run = tmp_path / kind
+        shutil.copytree(runs / f"{kind}-tree-transformer", run)
+        settings = json.loads((run / "processor.json").read_text())
+        (run / "processor.json").write_text(json.dumps({**settings, "parser": "grumpy", "tokenized": False}))
+        arguments = ("--import", "grumpy", command, "--model", str(run), "--device", "cpu")
+        result = treeformer(*arguments, "--json", text=text)
+        assert (result.returncode, result.stderr) == (0, message)
+        good, bad = map(json.loads, result.stdout.splitlines())
+        assert good["failures"] == []
+        assert bad["failures"] == [{"sentence": "A bad film .", "reason": "it says bad"}]
 
 
 @pytest.mark.parametrize("system", ["tree-transformer", "transformer"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
 from treeformer.data.recipe import DataRecipe
+from treeformer.progress import Progress
 
 SENTIMENTS = """\
 (3 (2 (2 The) (2 cat)) (3 (3 purrs) (2 .)))
@@ -87,7 +88,7 @@ def recipe(task: dict[str, object], **more: object) -> DataRecipe:
 
 def prepared(recipe: DataRecipe, data: Path, output: Path) -> PreparedCorpus:
     """The prepared corpus, without a word about it."""
-    return prepare(recipe, data, output, tell=lambda line: None)
+    return prepare(recipe, data, output, progress=Progress())
 
 
 def sst_files(folder: Path, sentiments: str = SENTIMENTS) -> Path:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.data.examples import random_split
 from treeformer.data.batching import BatchPlan, Reads, collate, loader
 from treeformer.data.buckets import Shape
-from treeformer.data.split import Integers, Rows, Split
+from treeformer.data.split import Columns, Integers, Split
 from treeformer.data.vocabulary import END, PAD
 
 
@@ -107,7 +107,7 @@ def test_a_long_target_does_not_make_a_batch_large() -> None:
 def test_tensors_hold_what_the_examples_hold(split: Split, reads: Reads) -> None:
     examples = [split[index] for index in range(7)]
     shape = Shape(8, 40, 40, 0)
-    batch = collate(split.rows(np.arange(7)), shape, reads=reads)
+    batch = collate(split.columns(np.arange(7)), shape, reads=reads)
     assert all(tensor.dtype == torch.int64 for tensor in batch.values())
     names = ("input_ids", "node_ids", "node_spans", "leaf_targets", "node_targets")
     for row, example in enumerate(examples):
@@ -126,23 +126,23 @@ def test_tensors_hold_what_the_examples_hold(split: Split, reads: Reads) -> None
 
 
 def test_rows_that_only_fill_the_shape_repeat_an_example_without_targets(split: Split) -> None:
-    batch = collate(Rows.of([split[0], split[1]]), Shape(4, 40, 40, 0))
+    batch = collate(Columns.of([split[0], split[1]]), Shape(4, 40, 40, 0))
     for name in ("input_ids", "attention_mask", "node_ids", "node_mask", "node_spans"):
         assert torch.equal(batch[name][2], batch[name][0])
     assert (batch["labels"][2:] == -100).all()
     assert (batch["leaf_targets"][2:] == -100).all()
     assert (batch["node_targets"][2:] == -100).all()
-    none = collate(Rows.of([split[0]]), Shape(2, 40, 40, 0), real=0)
+    none = collate(Columns.of([split[0]]), Shape(2, 40, 40, 0), real=0)
     assert (none["labels"] == -100).all()
     with pytest.raises(ValueError, match="expected 1 to 1"):
-        collate(Rows.of([split[0], split[1]]), Shape(1, 40, 40, 0))
+        collate(Columns.of([split[0], split[1]]), Shape(1, 40, 40, 0))
 
 
 @pytest.mark.parametrize("reads", ["trees", "words"])
 def test_a_translation_ends_its_target_and_only_a_plain_source(translations: Split, reads: Reads) -> None:
     example = translations[0]
     assert example.target_ids is not None
-    batch = collate(Rows.of([example]), Shape(2, 48, 40, 88), reads=reads)
+    batch = collate(Columns.of([example]), Shape(2, 48, 40, 88), reads=reads)
     source = batch["input_ids"][0][batch["attention_mask"][0].bool()].tolist()
     assert source == [*example.input_ids.tolist(), *[END] * (reads == "words")]
     labels = batch["labels"]

@@ -21,23 +21,37 @@ from tests.data.corpora import (
 from treeformer.data import preparation
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
+from treeformer.data.recipe import DataRecipe
+from treeformer.progress import Progress
 
 
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def told(recipe_: object, data: Path, output: Path) -> list[str]:
-    lines: list[str] = []
-    prepare(recipe_, data, output, tell=lines.append)  # type: ignore[arg-type]
-    return lines
+class Log(Progress):
+    """Keeps the lines that are logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def log(self, message: str) -> None:
+        self.lines.append(message)
+
+
+def logged(recipe_: DataRecipe, data: Path, output: Path) -> list[str]:
+    """The lines that `prepare` logs."""
+    log = Log()
+    prepare(recipe_, data, output, progress=log)
+    return log.lines
 
 
 def test_a_second_run_does_nothing(tmp_path: Path) -> None:
     data, output = sst_files(tmp_path / "data"), tmp_path / "out"
     prepared(recipe(sst_task()), data, output)
     before = {path: path.stat().st_mtime_ns for path in output.iterdir()}
-    assert told(recipe(sst_task()), data, output) == [f"{output}: up to date"]
+    assert logged(recipe(sst_task()), data, output) == [f"{output}: up to date"]
     assert {path: path.stat().st_mtime_ns for path in output.iterdir()} == before
 
 
@@ -91,7 +105,7 @@ def test_what_was_parsed_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(OSError, match="no space left"):
             prepared(recipe(sst_task()), data, output)
     assert not output.exists()
-    lines = told(recipe(sst_task()), data, output)
+    lines = logged(recipe(sst_task()), data, output)
     assert not any("parsing" in line for line in lines)
     assert PreparedCorpus.open(output).manifest.parser != preparation.READY
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from tests.trees.strategies import plain_labels, trees, words
 from treeformer import TreeBatch, TreeProcessor
 from treeformer.data.processor import ProcessorSettings, label_list
 from treeformer.data.vocabulary import END, SubwordVocabulary, Vocabulary, WordVocabulary
-from treeformer.trees import Tree, collapse, read_tree_lines
+from treeformer.parsing import Parser
+from treeformer.parsing.failures import Failure
+from treeformer.trees import Tree, collapse, document, join, read_tree_lines, shuffled_labels, split_words
 
 COUNTS = {"the": 5, "cat": 4, "sleeps": 3, ".": 9}
 VOCABULARIES = {
@@ -41,6 +45,11 @@ def processor(vocabulary: Vocabulary, **more: object) -> TreeProcessor:
     return TreeProcessor(vocabulary, ProcessorSettings.model_validate({**settings, **more}))
 
 
+def trees_read(made: TreeProcessor, inputs: list[str] | list[Tree]) -> list[Tree]:
+    """The trees over words that models read of these inputs."""
+    return [reading.tree for reading in made.read_all(inputs)]
+
+
 @given(
     st.lists(trees(node_labels=plain_labels(), leaf_words=words()), min_size=1, max_size=4),
     st.sampled_from(["words", "bpe"]),
@@ -53,7 +62,7 @@ def test_inputs_are_trees_over_the_pieces_of_the_words(
 ) -> None:
     vocabulary = VOCABULARIES[kind]
     made = processor(vocabulary, unary=unary, trees=control, documents=documents)
-    example = made.encode(sentences)
+    example = made.reading(sentences, exact=True).example
     all_words = [word for tree in sentences for word in tree.words]
     assert example.input_ids.tolist() == [number for word in all_words for number in vocabulary.ids(word)]
     m = len(example.node_ids)
@@ -70,19 +79,97 @@ def test_inputs_are_trees_over_the_pieces_of_the_words(
 @given(trees(node_labels=plain_labels()), st.sampled_from(["words", "bpe"]))
 def test_reading_collapsed_trees_gives_the_same_as_collapsing_later(tree: Tree, kind: str) -> None:
     made = processor(VOCABULARIES[kind])
-    one, two = made.encode([tree]), made.encode([collapse(tree)])
+    one, two = made.reading([tree]).example, made.reading([collapse(tree)]).example
     assert all(a.tolist() == b.tolist() for a, b in zip(one[:3], two[:3], strict=True))
+
+
+@given(
+    st.lists(trees(node_labels=plain_labels(), leaf_words=words()), min_size=1, max_size=4),
+    st.sampled_from(["words", "bpe"]),
+    st.sampled_from(["collapse", "keep"]),
+    st.booleans(),
+)
+def test_a_reading_is_what_the_transforms_of_trees_give_step_by_step(
+    sentences: list[Tree], kind: str, unary: str, documents: bool
+) -> None:
+    """The slow twin: split words, collapse, join, as whole trees."""
+    vocabulary = VOCABULARIES[kind]
+    made = processor(vocabulary, unary=unary, documents=documents)
+    reading = made.reading(sentences)
+
+    def collapsed(tree: Tree) -> Tree:
+        return collapse(tree) if unary == "collapse" else tree
+
+    def joined(parts: list[Tree]) -> Tree:
+        return join(parts) if documents else document(parts)
+
+    shaped = [collapsed(tree) for tree in sentences]
+    pieces = [[["x"] * len(vocabulary.ids(word)) for word in tree.words] for tree in shaped]
+    split = [collapsed(split_words(*pair)) for pair in zip(shaped, pieces, strict=True)]
+    assert reading.tree == joined(shaped)
+    assert [tuple(span) for span in reading.example.node_spans.tolist()] == list(joined(split).spans)
+    ids = {label: number for number, label in enumerate(made.settings.labels)}
+    assert reading.example.node_ids.tolist() == [ids.get(label, 0) for label in joined(split).labels]
+
+
+@given(
+    st.lists(trees(node_labels=plain_labels(), leaf_words=words()), min_size=1, max_size=3),
+    st.sampled_from(["words", "bpe"]),
+    st.sampled_from(["collapse", "keep"]),
+)
+def test_parts_and_places_belong_together(sentences: list[Tree], kind: str, unary: str) -> None:
+    reading = processor(VOCABULARIES[kind], unary=unary).reading(sentences)
+    words, spans = len(reading.tree.words), reading.example.node_spans.tolist()
+    starts = reading.piece_starts
+    assert len(reading.part_of) == reading.leaves + len(spans)
+    assert len(reading.place_of) == words + len(reading.tree)
+    for part, place in enumerate(reading.place_of):
+        first, last = (part, part + 1) if part < words else reading.tree.spans[part - words]
+        covered = [place, place + 1] if place < reading.leaves else spans[place - reading.leaves]
+        assert covered == [starts[first], starts[last]]
+    targets = {(word, word + 1): word for word in range(words)} | {(0, words): 99}
+    example = reading.with_targets(targets)
+    assert example.node_targets is not None
+    assert example.node_targets[-1] == targets[0, words]
+
+
+def test_shuffled_labels_are_shuffled_once() -> None:
+    tree = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VB sleeps) (X (. .) (. .))))")
+    made = processor(VOCABULARIES["words"], trees="shuffled")
+    (reading,) = made.read([tree])
+    assert reading is not None
+    assert reading.tree == shuffled_labels(tree, zlib.crc32(b"the cat sleeps . ."))
+
+
+def test_what_the_parser_failed_on_is_part_of_the_reading() -> None:
+    class Failing(Parser):
+        language, name = "en", "failing"
+
+        def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
+            given = list(sentences)
+            if any("cat" in sentence for sentence in given):
+                raise ValueError("no cats")
+            return [Tree(list(words), ["X"] * len(words), ["S"], [(0, len(words))]) for words in given]
+
+    made = processor(VOCABULARIES["words"])
+    made.parser = Failing()
+    good, bad, nothing = made.read(["The dog sleeps.", "The cat sleeps.", " "])
+    assert good is not None
+    assert bad is not None
+    assert nothing is None
+    assert good.failures == ()
+    assert bad.failures == (Failure("The cat sleeps .", "no cats"),)
 
 
 def test_a_split_word_alone_has_one_node_its_tag() -> None:
     made = processor(VOCABULARIES["bpe"])
-    example = made.encode([Tree.from_brackets("(S (NP (X catsleeps)))")])
+    example = made.reading([Tree.from_brackets("(S (NP (X catsleeps)))")]).example
     assert len(example.input_ids) > 1
     assert [made.settings.labels[number] for number in example.node_ids] == ["X"]
 
 
 def test_unknown_labels_and_tags_are_the_first_label() -> None:
-    example = processor(VOCABULARIES["words"]).encode([Tree.from_brackets("(QP (NN cat) (NN cat))")])
+    example = processor(VOCABULARIES["words"]).reading([Tree.from_brackets("(QP (NN cat) (NN cat))")]).example
     assert example.node_ids.tolist() == [0]
 
 
@@ -108,14 +195,14 @@ def test_texts_and_the_trees_made_of_them_give_the_same_inputs(
 ) -> None:
     texts = ["The cat loves the film.", "Splendid", "The dog howls. The cat purrs and the old dog loves it!"]
     for made in (sentiment, translator):
-        parsed = made.trees(texts)
+        parsed = trees_read(made, texts)
         assert equal(made(texts), made(parsed))
-        assert made.trees(parsed) == parsed
+        assert trees_read(made, parsed) == parsed
         assert parsed[2].labels[-1] == "DOC"
 
 
 def test_text_becomes_binary_trees_where_training_had_binary_trees(sentiment: TreeProcessor) -> None:
-    (tree,) = sentiment.trees(["The old black cat loves the film."])
+    (tree,) = trees_read(sentiment, ["The old black cat loves the film."])
     assert len(tree) == len(tree.words) - 1
 
 
@@ -139,7 +226,7 @@ def test_inputs_of_the_processor_are_those_of_the_prepared_corpus(tmp_path: Path
     data = translation_files(tmp_path / "data")
     corpus = prepared(recipe(translation_task()), data, tmp_path / "out")
     for index, sentences in enumerate(read_tree_lines(data / "train.trees")):
-        batch = corpus.processor([corpus.processor._joined(sentences)])
+        batch = corpus.processor([document(sentences)])
         example = corpus["test"][index]
         assert batch["input_ids"][0].tolist() == example.input_ids.tolist()
         assert batch["node_ids"][0].tolist() == example.node_ids.tolist()

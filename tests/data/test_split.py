@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.data.examples import random_example, random_split
-from treeformer.data.split import Example, Examples, Rows, Split, SplitWriter, integers
+from treeformer.data.split import Columns, Example, Examples, Split, SplitWriter, integers
 
 
 def same(one: Example, other: Example) -> bool:
@@ -116,16 +116,16 @@ def test_phrases_of_a_share_are_those_of_its_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("translation", [False, True])
-def test_rows_hold_what_the_examples_hold_one_by_one(tmp_path: Path, translation: bool) -> None:
+def test_columns_hold_what_the_examples_hold_one_by_one(tmp_path: Path, translation: bool) -> None:
     split = random_split(tmp_path / "train.arrow", 60, translation=translation)
     sources: list[Examples] = [split, split.share(0.4)]
     if not translation:
         sources += [split.phrases(), split.phrases().within(split.share(0.4))]
     for examples in sources:
         numbers = np.random.default_rng(1).integers(0, len(examples), 25)
-        rows = examples.rows(numbers)
-        slow = Rows.of([examples[int(number)] for number in numbers])
-        for name, fast_column, slow_column in zip(Rows._fields, rows, slow, strict=True):
+        fast = examples.columns(numbers)
+        slow = Columns.of([examples[int(number)] for number in numbers])
+        for name, fast_column, slow_column in zip(Columns._fields, fast, slow, strict=True):
             for fast_part, slow_part in zip(_arrays(fast_column), _arrays(slow_column), strict=True):
                 assert np.array_equal(fast_part, slow_part), name
                 assert fast_part.dtype == slow_part.dtype, name

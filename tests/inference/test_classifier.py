@@ -17,6 +17,7 @@ from treeformer.inference.classifier import SHIPPED, Classifier
 from treeformer.inference.pictures import classified_svg, classified_text
 from treeformer.inference.translator import Translator
 from treeformer.models.systems import load
+from treeformer.progress import Progress
 from treeformer.trees import binarise
 
 TEXTS = ["The good film tells a great story.", "Bad.", "A plain film. The awful story is bad!"]
@@ -41,7 +42,7 @@ def test_an_answer_is_that_of_the_model_to_the_processed_text(runs: Path, system
         assert found.text == text
         torch.testing.assert_close(torch.tensor(found.probabilities), root)
         assert found.label == classifier.classes[int(root.argmax())]
-        assert [found.tree] == classifier.processor.trees([text])
+        assert [found.tree] == [reading.tree for reading in classifier.processor.read_all([text])]
         if system == "transformer":
             assert found.phrases == ()
             continue
@@ -67,7 +68,7 @@ def test_a_word_in_pieces_has_one_answer(tmp_path: Path) -> None:
     words = sentiment(tmp_path)
     bpe = {**words.manifest.recipe, "vocabulary": {"kind": "bpe", "size": 24}}
     corpus = prepare(
-        DataRecipe.model_validate(bpe), tmp_path / "files", tmp_path / "pieces", tell=lambda line: None
+        DataRecipe.model_validate(bpe), tmp_path / "files", tmp_path / "pieces", progress=Progress()
     )
     run = trained(corpus, tmp_path / "run", "tree-transformer", "data.vocabulary={kind: bpe, size: 24}")
     tree = Tree.from_brackets("(NP (JJ great) (NN story))")
@@ -92,7 +93,8 @@ def test_what_cannot_be_answered_is_said(runs: Path, tmp_path: Path) -> None:
         Classifier.from_pretrained(begun)
     classifier = Classifier.from_pretrained(runs / "sentiment-transformer", device="cpu")
     assert classifier([]) == []
-    assert classifier.answers(["", " \u2028 "]) == [None, None]
+    assert classifier.processor.read(["", " \u2028 "]) == [None, None]
+    assert len(classifier(text for text in ["fine", "bad"])) == 2
     with pytest.raises(ValueError, match="got none in text 2"):
         classifier(["fine", " "])
     with pytest.raises(ValueError, match="expected a list of texts"):

@@ -56,7 +56,7 @@ def test_trees_may_be_given_and_several_sentences_are_one_source(runs: Path) -> 
     trees = translator.processor.parser.parse([text])
     assert len(trees) == 2
     assert translator([text]) == translator([join(trees)])
-    assert translator.processor.trees([text])[0].labels[-1] == "DOC"
+    assert translator.processor.read_all([text])[0].tree.labels[-1] == "DOC"
 
 
 def test_greedy_search_has_scores_too(runs: Path) -> None:
@@ -76,7 +76,7 @@ def test_what_cannot_be_searched_is_said(runs: Path) -> None:
 
 def test_a_search_ends_when_its_time_is_over(runs: Path) -> None:
     translator = Translator.from_pretrained(runs / "translation-tree-transformer")
-    examples = [translator.processor.encode(translator.processor.trees(["the great story"]))]
-    assert len(translator.decode(examples, seconds=60)) == 1
+    readings = translator.processor.read_all(["the great story"])
+    assert len(translator.translate(readings, seconds=60)) == 1
     with pytest.raises(TimeoutError, match="seconds: no translation within"):
-        translator.decode(examples, seconds=1e-4)
+        translator.translate(readings, seconds=1e-4)

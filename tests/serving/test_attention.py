@@ -8,8 +8,7 @@ import torch
 from tests.serving.process import TEXT, ServiceProcess
 from treeformer import Tree
 from treeformer.inference import Classifier
-from treeformer.inference.attention import attention_of
-from treeformer.trees import sentences
+from treeformer.inference.attention import part_attention
 
 
 @pytest.fixture(scope="module")
@@ -53,26 +52,24 @@ def test_embeddings_can_be_left_out_and_come_back(service: ServiceProcess) -> No
 
 
 def test_branches_sum_to_the_value_that_the_model_uses(classifier: Classifier) -> None:
-    from treeformer.inference.attention import _flows, _kept
-    from treeformer.inference.batches import model_inputs
+    from treeformer.inference.attention import _branch_values, _recorded_calls
 
-    tree = classifier([TEXT])[0].tree
-    example = classifier.processor.encode(sentences(tree))
-    inputs = model_inputs([example], [0], "trees", classifier.model.device, translates=False)
-    calls: list = []
-    with torch.inference_mode(), _kept(classifier.model, calls):
+    (reading,) = classifier.processor.read_all([TEXT])
+    tree, inputs = reading.tree, classifier.processor([TEXT])
+    with torch.inference_mode(), _recorded_calls(classifier.model) as calls:
         classifier.model(**inputs)
         for attention, states, batch in calls:
             _, _, values = attention.project(states)
             expected = attention._accumulated(values, attention.leaf_weights(states[:, : batch.n]), batch)
             for node in range(len(tree)):
-                _, flows = _flows(attention, states, batch, node)
+                _, flows = _branch_values(attention, states, batch, node)
                 torch.testing.assert_close(flows.sum(1), expected[0, :, batch.n + node], atol=1e-4, rtol=1e-4)
 
 
 def test_a_branch_runs_from_the_node_down_to_the_word(classifier: Classifier) -> None:
     tree = Tree.from_brackets("(S (NP (DT the) (NN film)) (VP (VBZ is) (ADJP (RB so) (JJ good))))")
-    found = attention_of(classifier, tree, len(tree.words) + 3).accumulated
+    reading = classifier.processor.reading([tree], exact=True)
+    found = part_attention(classifier, reading, len(tree.words) + 3).accumulated
     assert found is not None
     assert [branch.nodes for branch in found.branches] == [(3, 0), (3, 0), (3, 2), (3, 2, 1), (3, 2, 1)]
 

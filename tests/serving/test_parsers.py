@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from treeformer.data.reading import Reading
 from treeformer.inference import Classifier
+from treeformer.parsing.failures import Parsed
 from treeformer.serving.engine import Item, Reader
 from treeformer.serving.errors import RefusedError
 from treeformer.serving.limits import Limits
 from treeformer.serving.parsers import in_time, long_texts
-from treeformer.trees import Tree
 
 
 @pytest.mark.parametrize(
@@ -21,15 +22,15 @@ def test_a_text_that_is_too_long_is_refused_unparsed(
     processor = Classifier.from_pretrained(device="cpu").processor
     whole, parsed = processor.parse, list[str]()
 
-    def counted(texts: list[str]) -> list[Tree | None]:
+    def counted(texts: list[str]) -> list[Parsed]:
         parsed.extend(texts)
         return whole(texts)
 
     monkeypatch.setattr(processor, "parse", counted)
-    long, short = Reader(processor, Limits()).trees([Item("a", text), Item("b", "A fine film .")], 60)
+    long, short = Reader(processor, Limits()).read([Item("a", text), Item("b", "A fine film .")], 60)
     assert isinstance(long, RefusedError)
     assert long.limit == limit
-    assert isinstance(short, Tree)
+    assert isinstance(short, Reading)
     assert parsed == ["A fine film ."]
     refused = long_texts(["A fine film .", text], "en", Limits())
     assert refused is not None

@@ -11,6 +11,7 @@ import yaml
 
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
+from treeformer.progress import Progress
 from treeformer.training.recipe import Recipe
 from treeformer.trees import Tree, random_tree
 
@@ -73,7 +74,7 @@ def sentiment(folder: Path) -> PreparedCorpus:
     """The prepared corpus, and beside it its recipe ``recipe.yaml``."""
     sentiment_files(folder / "files", {"train": 60, "dev": 20})
     recipe = Recipe.load(sentiment_recipe(folder / "recipe.yaml"))
-    return prepare(recipe.data, folder / "files", folder / "prepared", tell=lambda text: None)
+    return prepare(recipe.data, folder / "files", folder / "prepared", progress=Progress())
 
 
 def translation(folder: Path) -> PreparedCorpus:
@@ -103,7 +104,7 @@ def translation(folder: Path) -> PreparedCorpus:
     }
     (folder / "recipe.yaml").write_text(yaml.safe_dump(content))
     recipe = Recipe.load(folder / "recipe.yaml")
-    return prepare(recipe.data, folder, folder / "prepared", tell=lambda text: None)
+    return prepare(recipe.data, folder, folder / "prepared", progress=Progress())
 
 
 def experiment(corpus: PreparedCorpus, *changes: str) -> Recipe:

@@ -94,7 +94,7 @@ def test_a_run_leaves_all_that_is_needed_to_use_and_to_repeat_it(
     best_weights_are_loaded(corpus, folder)
     model = TreeTransformerForSequenceClassification.from_pretrained(folder)
     assert model.config.id2label[4] == "very positive"
-    logits = model(**TreeProcessor.from_pretrained(folder)(corpus.processor.trees(["the film"]))).logits
+    logits = model(**TreeProcessor.from_pretrained(folder)(["the film"])).logits
     assert logits.shape == (1, 5)
     again = Recipe.load(folder / "recipe.yaml")
     assert again.training.learning_rate == 0.02
@@ -234,7 +234,7 @@ def test_the_average_is_kept_anyway_if_it_is_preferred(corpus: PreparedCorpus, t
 def test_sst_2_is_scored_by_halves_of_the_five_classes(tmp_path: Path) -> None:
     sentiment(tmp_path)
     recipe = Recipe.load(tmp_path / "recipe.yaml", ["data.task.classes=2"])
-    corpus = prepare(recipe.data, tmp_path / "files", tmp_path / "halves", tell=lambda text: None)
+    corpus = prepare(recipe.data, tmp_path / "files", tmp_path / "halves", progress=Progress())
     train(recipe, corpus, tmp_path / "run", device="cpu", progress=Progress())
     _, model = load(tmp_path / "run")
     assert model.config.num_labels == 5
@@ -264,7 +264,7 @@ def test_without_dev_the_last_weights_stay(tmp_path: Path) -> None:
     del recipe["data"]["task"]["splits"]["dev"]
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     data = Recipe.load(tmp_path / "recipe.yaml").data
-    corpus = prepare(data, tmp_path / "files", tmp_path / "prepared", tell=lambda text: None)
+    corpus = prepare(data, tmp_path / "files", tmp_path / "prepared", progress=Progress())
     run(corpus, tmp_path / "run")
     last = checkpoints.load(tmp_path / "run" / "state" / "12").tensors["model"]
     _, model = load(tmp_path / "run")
@@ -314,9 +314,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"another seed \(1, now 2\)"):
             run(corpus, folder, "training.updates=4", seed=2)
         sentiment_files(tmp_path / "files", {"train": 50, "dev": 10})
-        other = prepare(
-            experiment(corpus).data, tmp_path / "files", tmp_path / "other", tell=lambda text: None
-        )
+        other = prepare(experiment(corpus).data, tmp_path / "files", tmp_path / "other", progress=Progress())
         told = LoggedLines()
         with pytest.raises(ValueError, match="another prepared corpus"):
             train(experiment(corpus, "training.updates=4"), other, folder, device="cpu", progress=told)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treeformer.analysis.work import attention_path
+from treeformer.chunking import split_by_padding
 from treeformer.data.batching import collate
 from treeformer.data.buckets import Shape
-from treeformer.data.split import Example, Rows, Split
+from treeformer.data.split import Columns, Example, Split
 from treeformer.data.vocabulary import IGNORED
 from treeformer.evaluation.report import corpus_of
-from treeformer.inference.batches import batches_by_size
 from treeformer.inference.loading import load_run
 from treeformer.machine import machine
 from treeformer.models.pretrained import PreTrained
@@ -66,7 +66,8 @@ def node_shares(model: PreTrained, examples: Split) -> Shares:
     """``[layers, N]``: the share of each sentence's cross-attention that falls on nodes."""
     sizes = examples.sizes.sum(1).tolist()
     found: dict[int, list[float]] = {}
-    for numbers in batches_by_size(sizes, tokens=_TOKENS):
+    order = sorted(range(len(sizes)), key=lambda number: -sizes[number])
+    for numbers in split_by_padding(order, sizes.__getitem__, budget=_TOKENS):
         batch = _teacher_forced([examples[number] for number in numbers], model.device)
         output = model(**batch, output_attentions=True, use_cache=False)
         leaves, there = batch["input_ids"].shape[1], batch["labels"] != IGNORED
@@ -83,7 +84,7 @@ def _on_nodes(weights: Tensor, leaves: int, there: Tensor) -> Tensor:
 
 def _teacher_forced(examples: Sequence[Example], device: torch.device) -> dict[str, Tensor]:
     """Sources and references, padded to the longest."""
-    rows = Rows.of(examples)
+    rows = Columns.of(examples)
     assert rows.target_ids is not None
     widths = [int(lists.lengths.max()) for lists in (rows.input_ids, rows.node_ids, rows.target_ids)]
     shape = Shape(len(examples), widths[0], widths[1], widths[2] + 1)  # and </s>

@@ -6,16 +6,17 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treeformer.cli import answer_options as option
-from treeformer.cli.answer_options import Input, in_chunks, inputs_of
+from treeformer.cli.answer_options import Input, in_chunks, inputs_of, report_failures
 from treeformer.trees.files import numbered_lines
 
 if TYPE_CHECKING:
-    from treeformer.inference.classifier import Classification, Classifier
+    from treeformer.inference.answers import Classification
+    from treeformer.inference.classifier import Classifier
 
 _CHUNK = 512
 
@@ -25,11 +26,13 @@ def command(
         list[str] | None, typer.Argument(metavar="[TEXT]...", help="Default: lines of standard input.")
     ] = None,
     model: Annotated[
-        Path | None, typer.Option(help="The folder of a run; default: the model that comes along.")
+        Path | None, typer.Option(help="The folder of a run; default: the sentiment model of the package.")
     ] = None,
     trees: option.Trees = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one object a line.")] = False,
-    svg: Annotated[Path | None, typer.Option(help="Draw the one tree in this file, - for output.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    svg: Annotated[
+        Path | None, typer.Option(help="Write the picture of the tree to this file, - for standard output.")
+    ] = None,
     device: option.Device = None,
     bf16: option.Bf16 = False,
 ) -> None:
@@ -39,6 +42,7 @@ def command(
 
     With --json an empty line of standard input gives an object whose label is null.
     """
+    from treeformer.data.reading import answer_each
     from treeformer.inference.classifier import Classifier
 
     if texts and not all(text.strip() for text in texts):
@@ -50,35 +54,41 @@ def command(
         _draw(classifier, list(inputs), svg)
         return
     for chunk in in_chunks(inputs, _CHUNK):
-        for item, found in zip(chunk, classifier.answers(chunk), strict=True):
-            print(_object(str(item), found) if as_json else _shown(classifier, found))
+        readings = classifier.processor.read(chunk)
+        for item, answer in zip(chunk, answer_each(readings, classifier.classify), strict=True):
+            if answer is not None:
+                report_failures(answer.failures)
+            print(_json_line(str(item), answer) if as_json else _drawing(classifier, answer))
         sys.stdout.flush()
 
 
-def _object(text: str, found: Classification | None) -> str:
-    """The answer as JSON; for a text without words there is nothing in it."""
-    nothing: dict[str, object] = {
+def _json_line(text: str, answer: Classification | None) -> str:
+    """The answer as JSON; the label of a text without words is null."""
+    from treeformer.inference.answers import as_json
+
+    content: dict[str, Any] = {
         "text": text,
         "label": None,
         "probabilities": [],
         "tree": None,
         "phrases": [],
+        "failures": [],
     }
-    return json.dumps(nothing if found is None else found.as_json(), ensure_ascii=False)
+    return json.dumps(content if answer is None else as_json(answer), ensure_ascii=False)
 
 
-def _shown(classifier: Classifier, found: Classification | None) -> str:
-    """The text, its label, and its tree in colours if this is a terminal."""
-    if found is None:
+def _drawing(classifier: Classifier, answer: Classification | None) -> str:
+    """The text, its label, and its tree, coloured on a terminal."""
+    if answer is None:
         return ""
     from treeformer.inference.pictures import classified_text
 
-    tree = classified_text(found, classifier.classes, _paint())
-    return f"{found.text}\n{found.label} ({max(found.probabilities):.0%})\n{tree}\n"
+    tree = classified_text(answer, classifier.classes, _paint())
+    return f"{answer.text}\n{answer.label} ({max(answer.probabilities):.0%})\n{tree}\n"
 
 
 def _paint() -> Callable[[str, str], str]:
-    """What puts a colour behind a text, as far as standard output shows colours."""
+    """A function that colours the background of a text, as far as standard output shows colours."""
     from rich.color import ColorSystem
     from rich.console import Console
     from rich.style import Style

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from treeformer.cli import answer_options as option
-from treeformer.cli.answer_options import in_chunks, inputs_of
+from treeformer.cli.answer_options import in_chunks, inputs_of, report_failures
 from treeformer.trees.files import numbered_lines
 
-_CHUNK = 2048  # lines that are read before they are sorted by length
+_CHUNK = 2048  # lines that are sorted by length together
 
 
 def command(
@@ -45,13 +46,16 @@ def command(
     lines = numbered_lines(file or sys.stdin)
     inputs = inputs_of(lines, trees=trees, name=str(file or "<stdin>"))
     for chunk in in_chunks(inputs, _CHUNK):
-        found = translator.n_best(chunk, n_best, beams=beams, length_penalty=length_penalty)
-        for item, translations in zip(chunk, found, strict=True):
+        n_best_lists = translator.n_best(chunk, n_best, beams=beams, length_penalty=length_penalty)
+        for item, translations in zip(chunk, n_best_lists, strict=True):
+            report_failures(translations[0].failures)
             texts = [" ".join(one.tokens) if tokenized else one.text for one in translations]
             if as_json:
                 pairs = zip(texts, translations, strict=True)
-                best = [{"text": text, "score": one.score} for text, one in pairs]
-                print(json.dumps({"source": str(item), "translations": best}, ensure_ascii=False))
+                scored = [{"text": text, "score": one.score} for text, one in pairs]
+                failures = [asdict(failure) for failure in translations[0].failures]
+                line = {"source": str(item), "translations": scored, "failures": failures}
+                print(json.dumps(line, ensure_ascii=False))
             else:
                 print(texts[0])
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Batches: which examples make an update, in what shape, and the tensors of it."""
+"""Batches: which examples make up an update, their common shape, and their tensors."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treeformer.data.buckets import Shape, buckets_of
-from treeformer.data.split import Example, Examples, Integers, Lists, Rows, integers
+from treeformer.data.split import Columns, Examples, Integers, Ragged
 from treeformer.data.vocabulary import END, IGNORED, PAD
 
 Reads = Literal["trees", "words"]
-AHEAD = 8  #: batches that a worker makes before they are asked for
-Batch = list[NDArray[np.int64]]  #: an update: for each shard the numbers of its examples
+AHEAD = 8  #: batches that each worker prepares in advance
+Update = list[NDArray[np.int64]]  #: for each shard of an update the numbers of its examples
 
 
 class BatchPlan:
     """Which examples make up each update of each epoch.
 
-    An update holds as many examples as fit in ``tokens`` of what a system reads: leaves and nodes, or with
-    ``reads="words"`` leaves alone; padding counts, so memory is bounded. Examples of like size go together,
-    in one of a few shapes. Neither the updates nor their order depend on how many shards they are split into.
+    An update holds as many examples as fit into ``tokens``: leaves and nodes, or leaves alone with
+    ``reads="words"``. Padding counts, so memory is bounded. Examples of similar size share one of a few
+    shapes. Neither the updates nor their order depend on the number of shards.
 
     Args:
         sizes: ``[N, 3]``, leaves, nodes and targets of each example; see `Split.sizes`.
         reads: what the system reads.
         tokens: leaves and nodes of one update, over all processes.
-        seed: fixes the order; each epoch has its own.
-        shapes: the largest number of different shapes.
+        seed: of the order; every epoch has another one.
+        shapes: the largest number of shapes.
     """
 
     def __init__(self, sizes: Integers, reads: Reads, tokens: int, seed: int, *, shapes: int = 32) -> None:
@@ -60,7 +60,7 @@ class BatchPlan:
         self._read = int(widths[:, :2].sum())
 
     def __len__(self) -> int:
-        """The number of updates of an epoch, the same for all epochs."""
+        """The number of updates in every epoch."""
         counts = np.bincount(self._bucket, minlength=len(self.shapes))
         updates = 0
         for bucket, shape in enumerate(self.shapes):
@@ -73,14 +73,14 @@ class BatchPlan:
 
     @property
     def padding(self) -> float:
-        """The share of what a system reads in an epoch that is padding, filled rows included."""
+        """The share of padding in an epoch, repeated rows included."""
         total = sum(shape.rows * (shape.leaves + shape.nodes) for shape in map(self.shape, self.epoch(0)))
         return 1 - self._read / total
 
-    def epoch(self, epoch: int, *, shards: int = 1) -> list[Batch]:
-        """The updates of an epoch in their order; every example is in exactly one of them, in one shard."""
-        chance = np.random.default_rng([self.seed, epoch])
-        order = chance.permutation(len(self._bucket))
+    def epoch(self, epoch: int, *, shards: int = 1) -> list[Update]:
+        """The updates of an epoch in their order; every example is in one shard of one update."""
+        generator = np.random.default_rng([self.seed, epoch])
+        order = generator.permutation(len(self._bucket))
         order = order[np.argsort(self._bucket[order], kind="stable")]
         ends = np.cumsum(np.bincount(self._bucket, minlength=len(self.shapes)))
         members = [[part] for part in np.split(order, ends[:-1])]
@@ -91,87 +91,91 @@ class BatchPlan:
             whole = len(waiting) // shape.rows * shape.rows
             if container is None:
                 whole = len(waiting)
-            else:  # first in their new place, so that no rest is carried on for ever
+            else:  # first in the wider bucket, so that no example is moved up again and again
                 members[container].insert(0, waiting[whole:])
             updates += [waiting[start : start + shape.rows] for start in range(0, whole, shape.rows)]
         return [
             [updates[place][shard::shards] for shard in range(shards)]
-            for place in chance.permutation(len(updates))
+            for place in generator.permutation(len(updates))
         ]
 
-    def shape(self, batch: Batch) -> Shape:
-        """The shape of each shard of an update: widths, and rows, which fewer examples fill up."""
-        examples = np.concatenate(batch)
+    def shape(self, update: Update) -> Shape:
+        """The shape of each shard of an update; missing rows are filled up by repeating one."""
+        examples = np.concatenate(update)
         buckets = np.unique(self._bucket[examples])
         widest = self._widths[buckets].max(0)
         fits = (self._widths >= widest).all(1) & (self._rows >= len(examples))
         shape = self.shapes[int(fits.argmax())]
-        return shape._replace(rows=-(-shape.rows // len(batch)))
+        return shape._replace(rows=-(-shape.rows // len(update)))
 
 
 def _containers(widths: NDArray[np.int64]) -> list[int | None]:
-    """For each shape the next one that is at least as wide in everything, if there is one."""
+    """For each shape the next shape that is at least as wide in all respects, if any."""
     contains = np.triu((widths[None] >= widths[:, None]).all(2), k=1)
     return [int(larger.argmax()) if larger.any() else None for larger in contains]
 
 
 def collate(
-    rows: Rows, shape: Shape, *, reads: Reads = "trees", real: int | None = None
+    columns: Columns, shape: Shape, *, reads: Reads = "trees", real: int | None = None
 ) -> dict[str, Tensor]:
     """The model's inputs and targets as int64 tensors of this shape.
 
-    The first ``real`` rows count, all by default; what is left of the shape repeats the first row, with
-    targets −100. For translation the words of ``reads="words"`` end with ``</s>``, and ``labels`` are the
-    target tokens with ``</s>``; otherwise ``labels`` are the classes of the examples.
+    For translation the words of ``reads="words"`` end with ``</s>``, and ``labels`` are the target tokens
+    with ``</s>``; otherwise ``labels`` are the classes of the examples.
+
+    Args:
+        columns: of at most ``shape.rows`` examples. Missing rows repeat the first, with targets −100.
+        shape: of the tensors.
+        reads: what the system reads.
+        real: only this many rows have targets; all by default.
     """
-    count = len(rows.input_ids.lengths)
+    count = len(columns.input_ids.lengths)
     if not 1 <= count <= shape.rows:
-        raise ValueError(f"rows: expected 1 to {shape.rows} for this shape, got {count}")
-    end = END if rows.target_ids is not None and reads == "words" else None
+        raise ValueError(f"columns: expected 1 to {shape.rows} examples for this shape, got {count}")
+    end = END if columns.target_ids is not None and reads == "words" else None
     batch = {}
-    batch["input_ids"], batch["attention_mask"] = _padded(rows.input_ids, shape.leaves, PAD, end)
+    batch["input_ids"], batch["attention_mask"] = _padded(columns.input_ids, shape.leaves, PAD, end)
     if reads == "trees":
-        batch["node_ids"], batch["node_mask"] = _padded(rows.node_ids, shape.nodes, 0)
-        spans, _ = _padded(rows.node_spans, 2 * shape.nodes, 0)
+        batch["node_ids"], batch["node_mask"] = _padded(columns.node_ids, shape.nodes, 0)
+        spans, _ = _padded(columns.node_spans, 2 * shape.nodes, 0)
         batch["node_spans"] = spans.reshape(count, shape.nodes, 2)
-        if rows.leaf_targets is not None:
-            batch["leaf_targets"], _ = _padded(rows.leaf_targets, shape.leaves, IGNORED)
-        if rows.node_targets is not None:
-            batch["node_targets"], _ = _padded(rows.node_targets, shape.nodes, IGNORED)
-    if rows.label is not None:
-        batch["labels"] = rows.label.astype(np.int64)
-    if rows.target_ids is not None:
-        batch["labels"], _ = _padded(rows.target_ids, shape.targets, IGNORED, END)
+        if columns.leaf_targets is not None:
+            batch["leaf_targets"], _ = _padded(columns.leaf_targets, shape.leaves, IGNORED)
+        if columns.node_targets is not None:
+            batch["node_targets"], _ = _padded(columns.node_targets, shape.nodes, IGNORED)
+    if columns.label is not None:
+        batch["labels"] = columns.label.astype(np.int64)
+    if columns.target_ids is not None:
+        batch["labels"], _ = _padded(columns.target_ids, shape.targets, IGNORED, END)
     if count < shape.rows:
-        place = np.arange(shape.rows)
-        filled = np.where(place < count, place, 0)
-        batch = {name: values[filled] for name, values in batch.items()}
+        row = np.arange(shape.rows)
+        source = np.where(row < count, row, 0)
+        batch = {name: values[source] for name, values in batch.items()}
     for name in batch.keys() & {"leaf_targets", "node_targets", "labels"}:
         batch[name][count if real is None else real :] = IGNORED
     return {name: torch.from_numpy(values) for name, values in batch.items()}
 
 
-def questions(
-    examples: Sequence[Example], *, reads: Reads = "trees", translates: bool = False
-) -> dict[str, Tensor]:
-    """What a model reads of these examples, padded to the longest; nothing of what they should be answered.
+def input_tensors(columns: Columns, *, reads: Reads = "trees", translates: bool = False) -> dict[str, Tensor]:
+    """The model's inputs, padded to the longest example, without targets.
 
     The words of ``reads="words"`` end with ``</s>`` if the model ``translates``.
     """
-    asked = Rows.of([Example(*example[:3]) for example in examples])
-    shape = Shape(len(examples), int(asked.input_ids.lengths.max()), int(asked.node_ids.lengths.max()), 1)
-    if translates and reads == "words":  # a target of nothing asks for </s>
-        asked = asked._replace(target_ids=Lists.of([integers([])] * len(examples)))
-        shape = shape._replace(leaves=shape.leaves + 1)
-    batch = collate(asked, shape, reads=reads)
+    inputs = Columns(columns.input_ids, columns.node_ids, columns.node_spans)
+    count, leaves = len(inputs.input_ids.lengths), int(inputs.input_ids.lengths.max())
+    if translates and reads == "words":  # an empty target makes `collate` add </s>
+        inputs = inputs._replace(target_ids=Ragged(np.empty(0, np.int32), np.zeros(count, np.int64)))
+        leaves += 1
+    shape = Shape(count, leaves, int(inputs.node_ids.lengths.max()), 1)
+    batch = collate(inputs, shape, reads=reads)
     batch.pop("labels", None)
     return batch
 
 
 def _padded(
-    lists: Lists, width: int, fill: int, end: int | None = None
+    lists: Ragged, width: int, fill: int, end: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """``lists`` as rows of ``width`` numbers, each followed by ``end``; and 1 where they are, 0 elsewhere."""
+    """The lists as rows of ``width`` numbers, each followed by ``end``; and a mask, 1 for their numbers."""
     count, lengths = len(lists.lengths), lists.lengths
     padded = np.full((count, width), fill, np.int64)
     inside = np.arange(width) < lengths[:, None]
@@ -196,35 +200,36 @@ def loader(
     """The batches of an epoch, in the same order for any number of workers.
 
     Args:
-        examples: what the plan was made for.
-        plan: says what goes together.
-        epoch: which order.
-        first: how many updates to leave out, because they were done before.
-        rank: which shard, or which shards one after another for each update, where a process accumulates.
+        examples: that the plan was made for.
+        plan: which examples make up an update.
+        epoch: decides the order.
+        first: the number of updates to skip, because they were done before.
+        rank: the shard of this process, or its shards one after another if it accumulates gradients.
         shards: into how many an update is split: processes times steps of accumulation.
-        workers: threads that put batches together ahead of time; with 0 each is made when asked for.
-        pin_memory: give tensors that a GPU can copy while it works.
+        workers: threads that prepare batches in advance; 0 makes each batch on request.
+        pin_memory: return tensors that a GPU can copy asynchronously.
     """
     ranks = [rank] if isinstance(rank, int) else list(rank)
-    if not ranks or not all(0 <= one < shards for one in ranks):
+    if not ranks or not all(0 <= shard < shards for shard in ranks):
         raise ValueError(f"rank: expected 0 to {shards - 1} for {shards} shards, got {rank}")
     updates = plan.epoch(epoch, shards=shards)[first:]
 
-    def make(update: Batch, one: int) -> dict[str, Tensor]:
-        chosen = update[one] if len(update[one]) else update[0][:1]  # an empty shard repeats an example
-        batch = collate(examples.rows(chosen), plan.shape(update), reads=plan.reads, real=len(update[one]))
+    def make(update: Update, shard: int) -> dict[str, Tensor]:
+        numbers = update[shard] if len(update[shard]) else update[0][:1]  # an empty shard repeats an example
+        columns = examples.columns(numbers)
+        batch = collate(columns, plan.shape(update), reads=plan.reads, real=len(update[shard]))
         return {name: tensor.pin_memory() for name, tensor in batch.items()} if pin_memory else batch
 
-    wanted = ((update, one) for update in updates for one in ranks)
+    requests = ((update, shard) for update in updates for shard in ranks)
     if workers == 0:
-        yield from (make(*item) for item in wanted)
+        yield from (make(*request) for request in requests)
         return
     with ThreadPoolExecutor(workers) as pool:
-        ahead = deque(pool.submit(make, *item) for item in islice(wanted, AHEAD * workers))
+        ahead = deque(pool.submit(make, *request) for request in islice(requests, AHEAD * workers))
         try:
             while ahead:
                 batch = ahead.popleft().result()
-                ahead += [pool.submit(make, *item) for item in islice(wanted, 1)]
+                ahead += [pool.submit(make, *request) for request in islice(requests, 1)]
                 yield batch
-        finally:  # whoever stops early does not wait for what was ordered
+        finally:  # a caller that stops early does not wait for the batches in preparation
             pool.shutdown(wait=False, cancel_futures=True)

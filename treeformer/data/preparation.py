@@ -1,13 +1,13 @@
-"""From files to a prepared corpus: parse what has no trees, learn the vocabulary, write the splits."""
+"""``prepare``: files to a prepared corpus. Parse text, learn the vocabulary, write the splits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,62 +25,68 @@ from treeformer.parsing import load_parser
 from treeformer.parsing.corpus import LineParser, parse_lines
 from treeformer.parsing.loading import parser_maker, parser_name
 from treeformer.parsing.output import write_lines
+from treeformer.progress import Progress, terminal_progress
+from treeformer.storage import write_json
 
-Tell = Callable[[str], None]
-READY = "ready trees"  #: who made the trees, where no parser ran
-_TELL_EVERY = 10.0  # seconds
-_RARE_LABEL = 2  # labels of nodes that are seen less often train <unk>
+READY = "ready trees"  #: the parser of a manifest where no parser ran
+_RARE_LABEL = 2  # labels of nodes with a lower count are read as <unk>
 
 
 class Origin(NamedTuple):
-    """What a prepared corpus is made from: if this has not changed, neither has the corpus."""
+    """What a prepared corpus is made from. A corpus with the same origin is up to date."""
 
     version: str
     recipe: dict[str, Any]
-    sources: dict[str, str]
+    sources: dict[str, str]  #: SHA-256 by file name
     parser: str
 
 
 def prepare(
-    recipe: DataRecipe, data: Path, output: Path, *, workers: int = 1, tell: Tell = print
+    recipe: DataRecipe,
+    data: str | Path,
+    output: str | Path,
+    *,
+    workers: int = 1,
+    progress: Progress | None = None,
 ) -> PreparedCorpus:
-    """The corpus of a recipe in the folder ``output``, which is left alone if it is up to date.
+    """Write the corpus of a recipe into the folder ``output``, unless it is there and up to date.
 
-    A folder appears whole or not at all: it is made beside its place and then moved there. What an
-    interrupted run had parsed is not parsed again.
+    The folder appears whole or not at all. After an interruption, what was parsed is not parsed again.
 
     Args:
-        recipe: which corpus and how.
-        data: where its files are.
-        output: the folder to write; what is in it must be a prepared corpus.
+        recipe: the ``data`` part of a recipe.
+        data: the folder of the files that the recipe names.
+        output: the folder to write; it must be missing, empty or a prepared corpus.
         workers: processes that parse.
-        tell: is called with a line for each step.
+        progress: where to report; by default standard error.
     """
+    data, output = Path(data), Path(output)
+    progress = progress or terminal_progress("lines")
     files = {split: part.find(data) for split, part in recipe.task.splits.items()}
     origin = _origin(recipe, data, files)
     if output.exists() and any(output.iterdir()):
-        before = PreparedCorpus.open(output).manifest
-        if Origin(before.version, before.recipe, before.sources, before.parser) == origin:
-            tell(f"{output}: up to date")
-            return PreparedCorpus.open(output)
-        tell(f"{output}: made from other files or settings, so it is made again")
+        corpus = PreparedCorpus.open(output)
+        manifest = corpus.manifest
+        if Origin(manifest.version, manifest.recipe, manifest.sources, manifest.parser) == origin:
+            progress.log(f"{output}: up to date")
+            return corpus
+        progress.log(f"{output}: its sources or settings have changed, preparing it again")
     unfinished = _unfinished_folder(output, origin)
-    for split, paths in files.items():
-        if "trees" not in paths and not recipe.task.trees_inside:
-            paths["trees"] = _parse(recipe, split, paths, unfinished, workers, tell)
-    preparation = _Preparation(recipe, files, tell)
-    preparation.write(unfinished, origin)
+    with progress:
+        for split, paths in files.items():
+            if "trees" not in paths and not recipe.task.trees_inside:
+                paths["trees"] = _parse(recipe, split, paths, unfinished, workers, progress)
+        _Preparation(recipe, files, progress).write(unfinished, origin)
     _move(unfinished, output)
     return PreparedCorpus.open(output)
 
 
 def _origin(recipe: DataRecipe, data: Path, files: Mapping[str, Mapping[str, Path]]) -> Origin:
-    """What the corpus will be made from."""
+    """The origin of the corpus that a recipe describes."""
     paths = {path for split in files.values() for path in split.values()}
     sources = {str(path.relative_to(data)): _sha256(path) for path in sorted(paths)}
-    parsed = not recipe.task.trees_inside and any("trees" not in split for split in files.values())
     parser = READY
-    if parsed:
+    if not recipe.task.trees_inside and any("trees" not in split for split in files.values()):
         with load_parser(parser_name(recipe.parser, recipe.task.language)) as loaded:
             parser = loaded.name
     return Origin(__version__, recipe.model_dump(mode="json"), sources, parser)
@@ -92,54 +98,44 @@ def _sha256(path: Path) -> str:
 
 
 def _unfinished_folder(output: Path, origin: Origin) -> Path:
-    """A folder beside ``output``, with what an interrupted run of the same origin left in it."""
+    """A folder beside ``output``, with the trees that an interrupted run of the same origin parsed."""
     folder = output.with_name(output.name + ".unfinished")
     note = folder / "origin.json"
-    begun = json.dumps(origin._asdict())
-    if not note.is_file() or note.read_text(encoding="utf-8") != begun:
+    content = json.dumps(origin._asdict())
+    if not note.is_file() or note.read_text(encoding="utf-8") != content:
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
-        note.write_text(begun, encoding="utf-8")
+        note.write_text(content, encoding="utf-8")
     return folder
 
 
 def _parse(
-    recipe: DataRecipe, split: str, files: Mapping[str, Path], folder: Path, workers: int, tell: Tell
+    recipe: DataRecipe, split: str, files: Mapping[str, Path], folder: Path, workers: int, progress: Progress
 ) -> Path:
-    """A file of trees for a split, made by the parser unless an earlier run did."""
+    """The file of trees of a split, parsed unless an earlier run did."""
     path = folder / f"{split}.trees"
     if path.exists():
         return path
     name = parser_name(recipe.parser, recipe.task.language)
-    tell(f"{split}: parsing {files['file']} with {name}")
+    progress.log(f"{split}: parsing {files['file']} with {name}")
     work = recipe.task.to_parse(files)
     line_parser = LineParser(parser_maker(name), tokenized=work.tokenized, one_per_line=work.one_per_line)
 
     def parsed(done: int) -> Iterator[Any]:
-        lines = iter(work.lines)
-        for _ in range(done):
-            next(lines, None)
-        return _told(parse_lines(lines, line_parser, workers=workers), split, done, tell)
+        lines = islice(work.lines, done, None)
+        for number, line in enumerate(parse_lines(lines, line_parser, workers=workers), start=done + 1):
+            yield line
+            progress.update(number, None, f"{split} parsed")
 
-    flat = write_lines(parsed, path, {"parser": name})
-    if flat:
-        tell(f"{split}: the parser failed on {flat} sentences, their trees are flat")
+    failures = write_lines(parsed, path, {"parser": name})
+    if failures:
+        progress.log(f"{split}: the parser failed on {failures} sentences, their trees are flat")
     return path
 
 
-def _told(parsed: Iterator[Any], split: str, done: int, tell: Tell) -> Iterator[Any]:
-    """The same lines, with their number told from time to time."""
-    last = time.monotonic()
-    for number, line in enumerate(parsed, start=done + 1):
-        yield line
-        if time.monotonic() - last > _TELL_EVERY:
-            last = time.monotonic()
-            tell(f"{split}: {number:,} lines parsed")
-
-
 def _move(unfinished: Path, output: Path) -> None:
-    """Put the finished folder in its place; what was there before goes when the new one is there."""
+    """Put the finished folder in its place; the former content is removed last."""
     for path in [unfinished / "origin.json", *unfinished.glob("*.trees*")]:
         path.unlink()
     old = output.with_name(output.name + ".old")
@@ -153,44 +149,49 @@ def _move(unfinished: Path, output: Path) -> None:
 
 
 class _Preparation:
-    """One run: the recipe, the files of each split, and what was dropped of them."""
+    """The vocabulary and the splits of one corpus.
 
-    def __init__(self, recipe: DataRecipe, files: Mapping[str, Mapping[str, Path]], tell: Tell) -> None:
+    Args:
+        recipe: the ``data`` part of a recipe.
+        files: of each split, by role.
+        progress: where to report.
+    """
+
+    def __init__(
+        self, recipe: DataRecipe, files: Mapping[str, Mapping[str, Path]], progress: Progress
+    ) -> None:
         self.recipe = recipe
         self.files = files
-        self.tell = tell
+        self.progress = progress
 
     def write(self, folder: Path, origin: Origin) -> None:
-        """Write all that belongs to a prepared corpus, the manifest last."""
+        """Write all files of a prepared corpus, the manifest last."""
+        task = self.recipe.task
         vocabulary, labels, classes = self._learn()
-        settings = settings_of(self.recipe, labels, classes)
-        processor = TreeProcessor(vocabulary, settings)
-        counts: dict[str, SplitCounts] = {}
-        for split in self._split_names():
-            counts[split] = self._write_split(split, processor, folder)
+        processor = TreeProcessor(vocabulary, settings_of(self.recipe, labels, classes))
+        names = list(task.splits)
+        if task.held_out and DEV not in names:
+            names.append(DEV)
+        counts = {split: self._write_split(split, processor, folder) for split in names}
         vocabulary.save(folder)
-        _write_json(folder / LABELS, {"nodes": labels, "classes": classes})
+        write_json(folder / LABELS, {"nodes": labels, "classes": classes})
         manifest = Manifest(
             **origin._asdict(),
-            kind=self.recipe.task.kind,
-            language=self.recipe.task.language,
+            kind=task.kind,
+            language=task.language,
             vocab_size=processor.vocab_size,
             node_vocab_size=processor.node_vocab_size,
             classes=classes,
-            halves=self.recipe.task.halves,
+            halves=task.halves,
             splits=counts,
         )
-        _write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
-
-    def _split_names(self) -> list[str]:
-        task = self.recipe.task
-        return [*task.splits, *([DEV] if task.held_out and DEV not in task.splits else [])]
+        write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
 
     def _samples(self, split: str, dropped: Counter[str], classes: tuple[str, ...] = ()) -> Iterator[Sample]:
-        """The samples of a split; what is bad is counted if the recipe says so, else an error."""
+        """The samples of a split; bad lines are counted if the recipe drops them, else an error."""
         task = self.recipe.task
         every = task.held_out if DEV not in task.splits else None
-        source = TRAIN if split not in task.splits else split
+        source = split if split in task.splits else TRAIN
         good = 0
         for sample in task.samples(task.splits[source], self.files[source], self.recipe.unary):
             if classes and isinstance(sample, Sample) and sample.label not in classes:
@@ -202,21 +203,21 @@ class _Preparation:
                 dropped[sample.reason] += 1
                 continue
             good += 1
-            if source == TRAIN and every and (good % every == 0) != (split == DEV):
-                continue
-            yield sample
+            held_out = every is not None and good % every == 0
+            if source != TRAIN or every is None or held_out == (split == DEV):
+                yield sample
 
     def _learn(self) -> tuple[Vocabulary, tuple[str, ...], tuple[str, ...]]:
-        """The vocabulary, the labels of nodes and the names of classes, from train alone."""
+        """The vocabulary, the labels of nodes and the names of classes, learnt from train alone."""
         words: Counter[str] = Counter()
         labels: Counter[str] = Counter()
         classes: set[str] = set()
-        subwords = isinstance(self.recipe.vocabulary, Subwords)
+        settings = self.recipe.vocabulary
         for sample in self._samples(TRAIN, Counter()):
             for tree in sample.sentences:
                 words.update(tree.words)
                 labels.update(tree.labels)
-                if subwords:
+                if isinstance(settings, Subwords):
                     labels.update(tree.tags)
             words.update(sample.target_tokens or ())
             if sample.label is not None:
@@ -224,26 +225,25 @@ class _Preparation:
         if not words:
             raise ValueError(f"{self.files[TRAIN]['file']}: expected examples to train on, found none")
         if self.recipe.trees not in ("parsed", "shuffled"):
-            labels = Counter({"X": _RARE_LABEL})
-        known = label_list(label for label, count in labels.items() if count >= _RARE_LABEL)
-        names = self.recipe.task.class_names
+            labels = Counter({"X": _RARE_LABEL})  # the only label of control trees
+        known_labels = label_list(label for label, count in labels.items() if count >= _RARE_LABEL)
         vocabulary: Vocabulary
-        if isinstance(self.recipe.vocabulary, Subwords):
-            vocabulary = SubwordVocabulary.learn(words, self.recipe.vocabulary.size)
+        if isinstance(settings, Subwords):
+            vocabulary = SubwordVocabulary.learn(words, settings.size)
         else:
-            settings = self.recipe.vocabulary
             vocabulary = WordVocabulary.learn(words, settings.min_count, lower=settings.lower)
-        self.tell(f"{vocabulary.rows} tokens, {len(known)} labels of nodes")
-        return vocabulary, known, tuple(sorted(classes)) if names is None else names
+        self.progress.log(f"{vocabulary.rows} tokens, {len(known_labels)} labels of nodes")
+        names = self.recipe.task.class_names
+        return vocabulary, known_labels, tuple(sorted(classes)) if names is None else names
 
     def _write_split(self, split: str, processor: TreeProcessor, folder: Path) -> SplitCounts:
-        """Write the Arrow file of a split and say what is in it."""
+        """Write the Arrow file of a split; its counts."""
         writer = SplitWriter()
         dropped: Counter[str] = Counter()
         sizes = []
         unknown = 0
         for sample in self._samples(split, dropped, processor.settings.classes):
-            example = self._example(sample, processor)
+            example = _example(sample, processor)
             targets = 0 if example.target_ids is None else len(example.target_ids)
             size = (len(example.input_ids), len(example.node_ids), targets)
             if split == TRAIN and self.recipe.longest and max(size[0], targets) > self.recipe.longest:
@@ -269,29 +269,27 @@ class _Preparation:
             unknown=unknown / leaves,
             dropped=dict(dropped),
         )
-        self.tell(_line(split, counts))
+        self.progress.log(f"{split}: {_described(counts)}")
         return counts
 
-    def _example(self, sample: Sample, processor: TreeProcessor) -> Example:
-        """The numbers of a sample."""
-        example = processor.encode(sample.sentences, sample.targets)
-        if sample.label is not None:
-            example = example._replace(label=processor.settings.classes.index(sample.label))
-        if sample.target_tokens is not None:
-            pieces = [number for token in sample.target_tokens for number in processor.vocabulary.ids(token)]
-            example = example._replace(target_ids=integers(pieces))
-        return example._replace(group=sample.group)
+
+def _example(sample: Sample, processor: TreeProcessor) -> Example:
+    """The ids and targets of a sample."""
+    reading = processor.reading(sample.sentences, exact=True)
+    example = reading.example if sample.targets is None else reading.with_targets(sample.targets)
+    if sample.label is not None:
+        example = example._replace(label=processor.settings.classes.index(sample.label))
+    if sample.target_tokens is not None:
+        pieces = [number for token in sample.target_tokens for number in processor.vocabulary.ids(token)]
+        example = example._replace(target_ids=integers(pieces))
+    return example._replace(group=sample.group)
 
 
-def _line(split: str, counts: SplitCounts) -> str:
-    """What a split holds, in words."""
+def _described(counts: SplitCounts) -> str:
+    """The counts of a split in words."""
     parts = [f"{counts.examples:,} examples", f"{counts.leaves:,} leaves", f"{counts.nodes:,} nodes"]
     if counts.targets:
         parts.append(f"{counts.targets:,} target tokens")
     parts.append(f"{counts.unknown:.1%} unknown")
     parts += [f"{number:,} left out: {reason}" for reason, number in sorted(counts.dropped.items())]
-    return f"{split}: {', '.join(parts)}"
-
-
-def _write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return ", ".join(parts)

@@ -1,10 +1,9 @@
-"""``TreeProcessor``: text or trees to what models read, the same way in training and afterwards."""
+"""``TreeProcessor``: texts or trees to readings, in training and afterwards."""
 
 from __future__ import annotations
 
-import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -13,17 +12,19 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from treeformer.configuration import Settings
-from treeformer.data.batching import Reads, questions
+from treeformer.data.batching import Reads, input_tensors
+from treeformer.data.reading import Reading
 from treeformer.data.recipe import TreeKind
-from treeformer.data.sample import Span
-from treeformer.data.split import Example, integers
+from treeformer.data.split import Columns, Example, integers
 from treeformer.data.tasks.sst import binary_as_sst
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
-from treeformer.data.vocabulary import IGNORED, Vocabulary, load_vocabulary
+from treeformer.data.vocabulary import Vocabulary, load_vocabulary
 from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.corpus import LineParser
+from treeformer.parsing.failures import Failure, Parsed
 from treeformer.parsing.loading import parser_name
+from treeformer.storage import write_json
 from treeformer.trees import (
     Tree,
     balanced,
@@ -35,9 +36,9 @@ from treeformer.trees import (
     right_branching,
     sentences,
     shuffled_labels,
-    split_words,
 )
 from treeformer.trees.labels import DOCUMENT
+from treeformer.trees.shape import Span
 from treeformer.trees.tree import Unary
 
 UNKNOWN_LABEL = "<unk>"
@@ -45,27 +46,28 @@ PROCESSOR = "processor.json"
 
 
 class ProcessorSettings(Settings):
-    """What a processor does, beside its vocabulary: ``processor.json``."""
+    """Settings of a processor beside its vocabulary: ``processor.json``."""
 
     kind: TaskKind
-    language: str  #: of what models read
-    parser: str  #: for text: embedded, corenlp or a folder
+    language: str  #: of the text that models read
+    parser: str  #: for text: embedded, corenlp, a folder or a registered name
     trees: TreeKind
     unary: Unary
-    documents: bool  #: one sentence gets a root DOC, too
-    binary: bool  #: trees are made binary, as those of training are
-    tokenized: bool  #: text is tokens already
+    documents: bool  #: a single sentence gets a root DOC, too
+    binary: bool  #: parses are made binary, as the trees of training are
+    tokenized: bool  #: text consists of tokens already
     labels: tuple[str, ...]  #: of nodes; ``<unk>`` and ``DOC`` first
-    classes: tuple[str, ...]  #: none for translation
-    halves: bool  #: scores ask only which half of the classes is likelier
+    classes: tuple[str, ...]  #: empty for translation
+    halves: bool  #: accuracy asks only which half of the classes is likelier
     target_language: str | None = None
     target_tokens: Tokens | None = None
 
 
 class TreeProcessor:
-    """Text or trees in, model inputs out; and for translation tokens in, text out.
+    """Texts or trees to readings and model inputs; ids of a translation back to text.
 
     >>> processor = TreeProcessor.from_pretrained(run)  # doctest: +SKIP
+    >>> [reading] = processor.read(["The cat sleeps well."])  # doctest: +SKIP
     >>> inputs = processor(["The cat sleeps well."])  # doctest: +SKIP
     """
 
@@ -92,137 +94,146 @@ class TreeProcessor:
         """Write ``processor.json`` and ``tokenizer.json``."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.vocabulary.save(Path(folder))
-        content = json.dumps(self.settings.model_dump(), ensure_ascii=False, indent=1)
-        (Path(folder) / PROCESSOR).write_text(content + "\n", encoding="utf-8")
+        write_json(Path(folder) / PROCESSOR, self.settings.model_dump())
 
     @property
     def vocab_size(self) -> int:
-        """Rows for tokens."""
+        """The number of rows for tokens."""
         return self.vocabulary.rows
 
     @property
     def node_vocab_size(self) -> int:
-        """Rows for labels of nodes."""
+        """The number of rows for labels of nodes."""
         return len(self.settings.labels)
 
     @cached_property
     def parser(self) -> Parser:
-        """The parser for text, loaded when it is first needed."""
+        """The parser for text, loaded on first use."""
         return load_parser(parser_name(self.settings.parser, self.settings.language))
 
-    def __call__(self, inputs: Sequence[str | Tree], *, reads: Reads = "trees") -> dict[str, Tensor]:
+    def __call__(self, inputs: Iterable[str | Tree], *, reads: Reads = "trees") -> dict[str, Tensor]:
         """Model inputs for texts or trees, one row each, padded to the longest: int64 tensors.
 
-        ``reads="words"`` gives what plain models read: the same words, for translation with ``</s>``.
+        ``reads="words"`` gives the inputs of plain models: the words alone, for translation with ``</s>``.
         """
-        examples = [self.encode(sentences(tree)) for tree in self._parsed(inputs)]
+        examples = [reading.example for reading in self.read_all(inputs)]
         if not examples:
             raise ValueError("inputs: expected at least one text or tree, got none")
-        return questions(examples, reads=reads, translates=self.settings.kind == "translation")
+        translates = self.settings.kind == "translation"
+        return input_tensors(Columns.of(examples), reads=reads, translates=translates)
 
-    def trees(self, inputs: Sequence[str | Tree]) -> list[Tree]:
-        """For each text or tree the tree that models read, over whole words; sentences under one ``DOC``.
+    def read_all(self, inputs: Iterable[str | Tree]) -> list[Reading]:
+        """The readings of texts or trees; a text without words is an error."""
+        readings = []
+        for number, reading in enumerate(self.read(inputs), start=1):
+            if reading is None:
+                raise ValueError(f"inputs: expected words in every text, got none in text {number}")
+            readings.append(reading)
+        return readings
 
-        Given to the processor, these trees give the same inputs as the texts.
+    def read(self, inputs: Iterable[str | Tree]) -> list[Reading | None]:
+        """The reading of each text or tree, None for a text without words.
+
+        Texts are parsed; several sentences are joined under one root ``DOC``.
         """
-        return [self.as_read(tree) for tree in self._parsed(inputs)]
-
-    def as_read(self, tree: Tree) -> Tree:
-        """The tree that models read of one that `parse` gave, over whole words."""
-        return self._joined([self._shaped(sentence) for sentence in sentences(tree)])
-
-    def parse(self, inputs: Sequence[str | Tree]) -> list[Tree | None]:
-        """The inputs as trees, several sentences under one ``DOC``; None for a text without words."""
         if isinstance(inputs, (str, Tree)):
             raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-        parsed = iter(self._parse_texts([text for text in inputs if isinstance(text, str)]))
-        return [next(parsed) if isinstance(item, str) else self._cut(sentences(item)) for item in inputs]
+        inputs = list(inputs)
+        texts = [item for item in inputs if isinstance(item, str)]
+        parsed = iter(self.parse(texts))
+        readings: list[Reading | None] = []
+        for item in inputs:
+            if isinstance(item, Tree):
+                readings.append(self.reading(sentences(item)))
+                continue
+            trees, failures = next(parsed)
+            readings.append(self.reading(trees, text=item, failures=failures) if trees else None)
+        return readings
 
-    def _parsed(self, inputs: Sequence[str | Tree]) -> list[Tree]:
-        """The same; a text without words is an error."""
-        found = []
-        for number, tree in enumerate(self.parse(inputs), start=1):
-            if tree is None:
-                raise ValueError(f"inputs: expected words in every text, got none in text {number}")
-            found.append(tree)
-        return found
-
-    def _parse_texts(self, texts: Sequence[str]) -> list[Tree | None]:
+    def parse(self, texts: Sequence[str]) -> list[Parsed]:
+        """The trees of the sentences of each text, and the sentences that the parser failed on."""
         if not texts:
             return []
         if self.settings.tokenized:
             texts = [unescape(text) for text in texts]
-        lines = [one_line(text) for text in texts]
-        parsed = LineParser(lambda: self.parser, tokenized=self.settings.tokenized).parse(lines)
-        return [self._cut(line.trees) if line.trees else None for line in parsed]
+        line_parser = LineParser(lambda: self.parser, tokenized=self.settings.tokenized)
+        return line_parser.parse([one_line(text) for text in texts])
 
-    def _cut(self, trees: Sequence[Tree]) -> Tree:
-        """One tree over the sentences, each made binary if those of training are."""
-        if self.settings.binary:
-            trees = [binary_as_sst(tree) for tree in trees]
-        return document(trees)
+    def reading(
+        self,
+        parsed: Iterable[Tree],
+        *,
+        text: str | None = None,
+        failures: Iterable[Failure] = (),
+        exact: bool = False,
+    ) -> Reading:
+        """The reading of one or more parsed sentences.
 
-    def encode(self, parsed: Iterable[Tree], targets: Mapping[Span, int] | None = None) -> Example:
-        """The example of one or more sentences; ``targets`` are classes by span of words.
-
-        A word in several pieces has its target on the node of its tag, and its pieces have none.
+        Args:
+            parsed: trees of the sentences, at least one.
+            text: that was parsed; by default the words of the trees.
+            failures: sentences that the parser failed on.
+            exact: do not make trees binary: they are as those of training already.
         """
-        whole = [self._shaped(tree) for tree in parsed]
-        words = [word for tree in whole for word in tree.words]
-        ids = [self.vocabulary.ids(word) for word in words]
-        tree = self._joined([self._split(tree) for tree in whole])
-        unknown = self._label_ids[UNKNOWN_LABEL]
+        shaped = [self._shape(tree, exact=exact) for tree in parsed]
+        tree = join(shaped) if self.settings.documents else document(shaped)
+        ids = [self.vocabulary.ids(word) for word in tree.words]
+        starts = tuple(accumulate(map(len, ids), initial=0))
+        labels, spans, parts = [], [], []
+        for label, (start, end), part in self._nodes_over_pieces(tree, starts):
+            labels.append(self._label_ids.get(label, self._label_ids[UNKNOWN_LABEL]))
+            spans.append((starts[start], starts[end]))
+            parts.append(part)
         example = Example(
-            integers([number for pieces in ids for number in pieces]),
-            integers([self._label_ids.get(label, unknown) for label in tree.labels]),
-            integers(tree.spans),
+            integers([number for pieces in ids for number in pieces]), integers(labels), integers(spans)
         )
-        if targets is None:
-            return example
-        word_at = {position: word for word, position in enumerate(accumulate(map(len, ids), initial=0))}
-        leaves = [
-            targets.get((word, word + 1), IGNORED) if len(pieces) == 1 else IGNORED
-            for word, pieces in enumerate(ids)
-            for _ in pieces
-        ]
-        nodes = [targets.get((word_at[start], word_at[end]), IGNORED) for start, end in tree.spans]
-        return example._replace(leaf_targets=integers(leaves), node_targets=integers(nodes))
+        text = " ".join(tree.words) if text is None else text
+        return Reading(text, tree, example, starts, tuple(parts), tuple(failures))
 
-    def _shaped(self, tree: Tree) -> Tree:
-        """The tree of a sentence over its words as models read it."""
-        tree = _control(tree, self.settings.trees)
+    def _shape(self, tree: Tree, *, exact: bool) -> Tree:
+        """The tree of one sentence as models read it, over whole words."""
+        if self.settings.binary and not exact:
+            tree = binary_as_sst(tree)
+        tree = _control_tree(tree, self.settings.trees)
         return collapse(tree) if self.settings.unary == "collapse" else tree
 
-    def _split(self, tree: Tree) -> Tree:
-        """The tree over pieces of its words."""
-        pieces = [self.vocabulary.pieces(word) for word in tree.words]
-        if all(len(parts) == 1 for parts in pieces):
-            return tree
-        tree = split_words(tree, pieces)
-        return collapse(tree) if self.settings.unary == "collapse" else tree
+    def _nodes_over_pieces(self, tree: Tree, starts: Sequence[int]) -> Iterator[tuple[str, Span, int]]:
+        """Label, span of words and part of each node that a model reads, in post-order.
 
-    def _joined(self, trees: Sequence[Tree]) -> Tree:
-        return join(trees) if self.settings.documents else document(trees)
+        A word of several pieces has a node below all others over it, labelled with its tag. In collapsed
+        trees it replaces a node over that word alone, but not the root of a document.
+        """
+        words = len(tree.words)
+        word = 0
+        for node, (label, (start, end)) in enumerate(zip(tree.labels, tree.spans, strict=True)):
+            while word < end:
+                if starts[word + 1] - starts[word] > 1:
+                    yield tree.tags[word], (word, word + 1), word
+                word += 1
+            is_document = label == DOCUMENT and node == len(tree) - 1
+            split_word = end - start == 1 and starts[end] - starts[start] > 1
+            if is_document or not split_word or self.settings.unary == "keep":
+                yield label, (start, end), words + node
 
     def words(self, ids: Iterable[int]) -> list[str]:
-        """The words that tokens stand for, special tokens left out."""
+        """The words that ids stand for, without special tokens."""
         return self.vocabulary.words(ids)
 
     def text(self, ids: Iterable[int]) -> str:
-        """Tokens of the target as running text."""
+        """Ids of a translation as running text."""
         return detokenize(self.words(ids), self.settings.target_language or self.settings.language)
 
 
 def label_list(labels: Iterable[str]) -> tuple[str, ...]:
-    """The labels of nodes, in the order of their numbers."""
+    """The labels of nodes, in the order of their ids."""
     return (UNKNOWN_LABEL, DOCUMENT, *sorted(set(labels) - {UNKNOWN_LABEL, DOCUMENT}))
 
 
-def _control(tree: Tree, kind: TreeKind) -> Tree:
-    """The tree, or a control tree over the same words, always the same one for the same words."""
+def _control_tree(tree: Tree, kind: TreeKind) -> Tree:
+    """The tree itself, or a control tree over its words."""
     match kind:
         case "shuffled":
-            return shuffled_labels(tree, zlib.crc32(" ".join(tree.words).encode("utf-8")))
+            return shuffled_labels(tree, _seed_of(tree))
         case "balanced":
             return balanced(tree.words)
         case "left":
@@ -230,5 +241,10 @@ def _control(tree: Tree, kind: TreeKind) -> Tree:
         case "right":
             return right_branching(tree.words)
         case "random":
-            return random_tree(tree.words, zlib.crc32(" ".join(tree.words).encode("utf-8")))
+            return random_tree(tree.words, _seed_of(tree))
     return tree
+
+
+def _seed_of(tree: Tree) -> int:
+    """A seed that depends on the words alone, so that a sentence always gets the same control tree."""
+    return zlib.crc32(" ".join(tree.words).encode("utf-8"))

@@ -33,66 +33,93 @@ class Example(NamedTuple):
     group: int = 0  #: what scores are broken down by, such as the number of attractors
 
 
-class Lists(NamedTuple):
-    """Lists of numbers, one after another in one array."""
+class Ragged(NamedTuple):
+    """Lists of different lengths, one after another in one array."""
 
     values: Integers
-    lengths: NDArray[np.int64]  #: of each list
+    lengths: NDArray[np.int64]
 
     @classmethod
-    def of(cls, lists: Sequence[Integers]) -> Lists:
-        """These lists, at least one."""
+    def of(cls, lists: Sequence[Integers]) -> Ragged:
+        """The ragged array of these lists, at least one."""
         return cls(np.concatenate(lists), np.fromiter(map(len, lists), np.int64, len(lists)))
 
     @classmethod
-    def taken(cls, values: Integers, starts: Integers, ends: Integers) -> Lists:
-        """The parts of ``values`` from each start to its end."""
+    def slices(cls, values: Integers, starts: Integers, ends: Integers) -> Ragged:
+        """The slices ``values[start:end]`` for each pair of ``starts`` and ``ends``."""
         lengths = (ends - starts).astype(np.int64)
-        moved = starts - (np.cumsum(lengths) - lengths)  # from where a list is going to be to where it is
-        return cls(values[np.repeat(moved, lengths) + np.arange(lengths.sum())], lengths)
+        offsets = starts - (np.cumsum(lengths) - lengths)  # from the place in the result to that in values
+        return cls(values[np.repeat(offsets, lengths) + np.arange(lengths.sum())], lengths)
 
 
-class Rows(NamedTuple):
+class Columns(NamedTuple):
     """Several examples, column by column; see `Example`."""
 
-    input_ids: Lists
-    node_ids: Lists
-    node_spans: Lists  #: two numbers a node
-    leaf_targets: Lists | None = None
-    node_targets: Lists | None = None
+    input_ids: Ragged
+    node_ids: Ragged
+    node_spans: Ragged  #: two numbers a node
+    leaf_targets: Ragged | None = None
+    node_targets: Ragged | None = None
     label: Integers | None = None
-    target_ids: Lists | None = None
+    target_ids: Ragged | None = None
 
     @classmethod
-    def of(cls, examples: Sequence[Example]) -> Rows:
-        """These examples, at least one."""
+    def of(cls, examples: Sequence[Example]) -> Columns:
+        """The columns of these examples, at least one."""
         columns: dict[str, Any] = {}
         for name in cls._fields:
-            column = [getattr(example, name) for example in examples]
-            if column[0] is not None:
-                columns[name] = (
-                    integers(column) if name in NUMBERS else Lists.of([part.reshape(-1) for part in column])
-                )
+            values = [getattr(example, name) for example in examples]
+            if values[0] is None:
+                continue
+            if name in NUMBERS:
+                columns[name] = integers(values)
+            else:
+                columns[name] = Ragged.of([value.reshape(-1) for value in values])
         return cls(**columns)
 
 
 class Examples(Protocol):
-    """What batches are made of: a `Split`, or the `Phrases` of one."""
+    """What batches are made of: a `Split`, its `Phrases`, a `Subset`, or an `ExampleList`."""
 
     @property
-    def sizes(self) -> Integers: ...
+    def sizes(self) -> Integers:
+        """``[N, 3]``: leaves, nodes and target tokens (without ``</s>``) of each example."""
+        ...
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> Example: ...
 
-    def rows(self, numbers: NDArray[np.int64]) -> Rows:
+    def columns(self, numbers: NDArray[np.int64]) -> Columns:
         """The examples of these numbers, much faster than one by one."""
         ...
 
 
+class ExampleList:
+    """Examples in memory."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self._examples = examples
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def __getitem__(self, index: int) -> Example:
+        return self._examples[index]
+
+    def columns(self, numbers: NDArray[np.int64]) -> Columns:
+        """See `Examples.columns`."""
+        return Columns.of([self._examples[number] for number in numbers])
+
+    @property
+    def sizes(self) -> Integers:
+        """See `Examples.sizes`."""
+        sizes = [(len(own.input_ids), len(own.node_ids), _length(own.target_ids)) for own in self._examples]
+        return integers(sizes).reshape(-1, 3)
+
+
 class SplitWriter:
-    """Gathers examples and writes them as one Arrow file with the columns that the first of them has."""
+    """Collects examples and writes them to one Arrow file; the first example decides the columns."""
 
     def __init__(self) -> None:
         self._values: dict[str, array[int]] = {}
@@ -122,7 +149,7 @@ class SplitWriter:
                 self._ends.setdefault(name, array("i", [0])).append(len(values))
 
     def write(self, path: Path) -> None:
-        """Write the file, as one record batch, so that a column is one piece of memory."""
+        """Write all examples as one record batch, so that each column is contiguous."""
         columns: dict[str, Any] = {}
         for name in (*LISTS, *NUMBERS):
             if name in self._values:
@@ -181,17 +208,17 @@ class Split:
             0 if group is None else int(group[index]),
         )
 
-    def rows(self, numbers: NDArray[np.int64]) -> Rows:
-        """See `Examples.rows`."""
+    def columns(self, numbers: NDArray[np.int64]) -> Columns:
+        """See `Examples.columns`."""
         columns: dict[str, Any] = {}
-        for name in self._columns & {*Rows._fields}:
+        for name in self._columns & {*Columns._fields}:
             values = self._values[name]
             if name in NUMBERS:
                 columns[name] = values[numbers]
             else:
                 starts = self._starts[name]
-                columns[name] = Lists.taken(values, starts[numbers], starts[numbers + 1])
-        return Rows(**columns)
+                columns[name] = Ragged.slices(values, starts[numbers], starts[numbers + 1])
+        return Columns(**columns)
 
     def _slice(self, name: str, index: int) -> slice:
         starts = self._starts[name]
@@ -202,7 +229,7 @@ class Split:
 
     @property
     def sizes(self) -> Integers:
-        """``[N, 3]``: the number of leaves, nodes and target tokens (without ``</s>``) of each example."""
+        """See `Examples.sizes`."""
         sizes = np.zeros((len(self), 3), np.int32)
         for place, name in enumerate(("input_ids", "node_ids", "target_ids")):
             if name in self._starts:
@@ -211,23 +238,23 @@ class Split:
 
     @property
     def labels(self) -> Integers | None:
-        """``[N]`` classes, None where there are none."""
+        """``[N]`` classes, None for a translation corpus."""
         return self._values.get("label")
 
     @property
     def groups(self) -> Integers:
-        """``[N]`` numbers that scores are broken down by."""
+        """``[N]`` groups by which scores are broken down."""
         return self._values.get("group", np.zeros(len(self), np.int32))
 
     def texts(self, name: str) -> list[str]:
         """A column of texts: ``target_text`` or ``target_tokens``."""
         if name not in self._columns or name not in TEXTS:
-            there = sorted(self._columns & {*TEXTS})
-            raise ValueError(f"{self._path}: expected one of the texts {there}, got {name!r}")
+            names = sorted(self._columns & {*TEXTS})
+            raise ValueError(f"{self._path}: expected one of the texts {names}, got {name!r}")
         return [str(text) for text in self._batch.column(name).to_pylist()]
 
     def share(self, share: float) -> Subset:
-        """A random part of the examples: always the same one, and part of every larger one."""
+        """A random share of the examples: always the same, and contained in every larger share."""
         order = np.random.default_rng(_SHARE_SEED).permutation(len(self))
         return Subset(self, np.sort(order[: max(1, round(share * len(self)))]))
 
@@ -236,14 +263,14 @@ class Split:
         return Phrases(self)
 
     def flat(self, name: str) -> tuple[Integers, Integers]:
-        """All values of a list column in one array, and where each example starts and the last ends."""
+        """All values of a list column in one array, and the ``N + 1`` offsets of the examples in it."""
         if name not in self._starts:
             raise ValueError(f"{self._path}: no column {name}: only a corpus with targets on phrases has it")
         return self._values[name], self._starts[name]
 
 
 class Phrases:
-    """Every word and phrase of a split that has a target: a sequence without nodes, its target the label."""
+    """Every labelled word and phrase of a split as a sequence of its own, without nodes."""
 
     def __init__(self, split: Split) -> None:
         self._split = split
@@ -251,21 +278,22 @@ class Phrases:
         leaf_targets, _ = split.flat("leaf_targets")
         node_targets, node_starts = split.flat("node_targets")
         spans = split.flat("node_spans")[0].reshape(-1, 2)
-        owners = np.repeat(np.arange(len(split)), np.diff(node_starts))
-        wide = spans[:, 1] - spans[:, 0] > 1  # a node over one word would say the same as its word
-        wide |= leaf_targets[leaf_starts[owners] + spans[:, 0]] == IGNORED
-        nodes = np.flatnonzero((node_targets != IGNORED) & wide)
+        node_sentences = np.repeat(np.arange(len(split)), np.diff(node_starts))
+        leaf_sentences = np.repeat(np.arange(len(split)), np.diff(leaf_starts))
+        several_words = spans[:, 1] - spans[:, 0] > 1
+        first_leaf_unlabelled = leaf_targets[leaf_starts[node_sentences] + spans[:, 0]] == IGNORED
+        # A node over one labelled word would repeat the word.
+        nodes = np.flatnonzero((node_targets != IGNORED) & (several_words | first_leaf_unlabelled))
         leaves = np.flatnonzero(leaf_targets != IGNORED)
-        first = leaf_starts[owners[nodes]]
-        self._starts = np.concatenate([leaves, spans[nodes, 0] + first])
-        self._ends = np.concatenate([leaves + 1, spans[nodes, 1] + first])
+        offsets = leaf_starts[node_sentences[nodes]]
+        self._starts = np.concatenate([leaves, spans[nodes, 0] + offsets])
+        self._ends = np.concatenate([leaves + 1, spans[nodes, 1] + offsets])
         self._labels = np.concatenate([leaf_targets[leaves], node_targets[nodes]])
-        words = np.repeat(np.arange(len(split)), np.diff(leaf_starts))
-        self._owners = np.concatenate([words[leaves], owners[nodes]])
+        self._sentences = np.concatenate([leaf_sentences[leaves], node_sentences[nodes]])
 
     def within(self, sentences: Subset) -> Subset:
-        """Those of some sentences."""
-        return Subset(self, np.flatnonzero(np.isin(self._owners, sentences.numbers)))
+        """The phrases of these sentences."""
+        return Subset(self, np.flatnonzero(np.isin(self._sentences, sentences.numbers)))
 
     def __reduce__(self) -> tuple[object, ...]:
         return Phrases, (self._split,)
@@ -281,26 +309,31 @@ class Phrases:
             label=int(self._labels[index]),
         )
 
-    def rows(self, numbers: NDArray[np.int64]) -> Rows:
-        """See `Examples.rows`."""
-        none = Lists(_NO_NODES, np.zeros(len(numbers), np.int64))
-        words = Lists.taken(self._tokens, self._starts[numbers], self._ends[numbers])
-        return Rows(words, none, none, label=self._labels[numbers])
+    def columns(self, numbers: NDArray[np.int64]) -> Columns:
+        """See `Examples.columns`."""
+        no_nodes = Ragged(_NO_NODES, np.zeros(len(numbers), np.int64))
+        words = Ragged.slices(self._tokens, self._starts[numbers], self._ends[numbers])
+        return Columns(words, no_nodes, no_nodes, label=self._labels[numbers])
+
+    @property
+    def labels(self) -> Integers:
+        """``[N]`` classes."""
+        return self._labels
 
     @property
     def sizes(self) -> Integers:
-        """``[N, 3]``: the number of words, and twice 0."""
+        """See `Examples.sizes`; there are no nodes and no target tokens."""
         sizes = np.zeros((len(self), 3), np.int32)
         sizes[:, 0] = self._ends - self._starts
         return sizes
 
 
 class Subset:
-    """Some examples of others.
+    """A selection of examples.
 
     Args:
-        examples: the others.
-        numbers: ``[N]``, which of them.
+        examples: all of them.
+        numbers: ``[N]`` numbers of the selected ones.
     """
 
     def __init__(self, examples: Examples, numbers: NDArray[np.int64]) -> None:
@@ -313,13 +346,13 @@ class Subset:
     def __getitem__(self, index: int) -> Example:
         return self._examples[int(self.numbers[index])]
 
-    def rows(self, numbers: NDArray[np.int64]) -> Rows:
-        """See `Examples.rows`."""
-        return self._examples.rows(self.numbers[numbers])
+    def columns(self, numbers: NDArray[np.int64]) -> Columns:
+        """See `Examples.columns`."""
+        return self._examples.columns(self.numbers[numbers])
 
     @property
     def sizes(self) -> Integers:
-        """``[N, 3]``, see `Split.sizes`."""
+        """See `Examples.sizes`."""
         return self._examples.sizes[self.numbers]
 
 
@@ -329,5 +362,9 @@ _NO_SPANS: Integers = np.empty((0, 2), np.int32)
 
 
 def integers(values: Sequence[Any]) -> Integers:
-    """``values`` as an array of the type that columns have."""
+    """The values as an array of int32, the type of all columns."""
     return np.array(values, dtype=np.int32)
+
+
+def _length(ids: Integers | None) -> int:
+    return 0 if ids is None else len(ids)

@@ -16,7 +16,7 @@ from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.split import Split
 from treeformer.data.vocabulary import IGNORED
 from treeformer.evaluation.accuracy import Accuracy, right_classes, right_halves
-from treeformer.inference.classifier import Classifier, Scored
+from treeformer.inference.classifier import Classifier, Logits
 from treeformer.inference.translator import Translator
 from treeformer.storage import write_file
 
@@ -91,7 +91,7 @@ def predict_classes(
 ) -> tuple[list[ClassPrediction], dict[str, Accuracy]]:
     """Predicted classes of a split, and further accuracies by name: of phrases, of halves (SST)."""
     examples, halves = corpus[split], corpus.manifest.halves
-    scored = classifier.score(examples)
+    scored = classifier.logits(examples)
     logits = torch.stack([scores.root for scores in scored])
     labels = torch.from_numpy(np.array(examples.labels, np.int64))
     right = right_halves(logits, labels) if halves else right_classes(logits, labels)
@@ -136,7 +136,7 @@ def _sources(corpus: PreparedCorpus, examples: Split) -> Iterator[tuple[str, int
         yield " ".join(words), len(words), example.group
 
 
-def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Scored]) -> tuple[Tensor, Tensor]:
+def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Logits]) -> tuple[Tensor, Tensor]:
     """Logits and targets of all words and phrases.
 
     Systems that read words read each phrase by itself. In the others a node over one word is left out where
@@ -144,17 +144,16 @@ def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Scored]) 
     """
     if classifier.system.reads == "words":
         phrases = examples.phrases()
-        logits = torch.stack([scores.root for scores in classifier.score(phrases)])
+        logits = torch.stack([scores.root for scores in classifier.logits(phrases)])
         return logits, torch.tensor([phrases[number].label for number in range(len(phrases))])
     all_logits, all_targets = [], []
     for number, scores in enumerate(scored):
-        assert scores.leaves is not None
-        assert scores.nodes is not None
+        assert scores.places is not None
         example = examples[number]
         leaves, nodes = np.array(example.leaf_targets, np.int64), np.array(example.node_targets, np.int64)
         starts, ends = example.node_spans.T
         nodes[(ends - starts == 1) & (leaves[starts] != IGNORED)] = IGNORED
-        all_logits += [scores.leaves, scores.nodes]
+        all_logits.append(scores.places)
         all_targets += [torch.from_numpy(leaves), torch.from_numpy(nodes)]
     return torch.cat(all_logits), torch.cat(all_targets)
 

@@ -1,18 +1,19 @@
-"""What each word and phrase of a tree attends to, and what flows into a phrase by accumulation."""
+"""The attention of a word or phrase, and the branches that accumulation adds up in a node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from treeformer.inference.batches import model_inputs
+from treeformer.data.batching import input_tensors
+from treeformer.data.reading import Reading
+from treeformer.data.split import Columns
+from treeformer.inference.answers import Accumulation, Branch, Numbers, PartAttention
 from treeformer.inference.classifier import Classifier
-from treeformer.inference.reading import Reading, reading_of
 from treeformer.nn import TreeAttention
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.tree_attention import zero_padding
@@ -20,153 +21,102 @@ from treeformer.ops import TreeBatch
 from treeformer.ops.naive import branches_of
 from treeformer.trees import Tree
 
-Numbers = list[list[list[float]]]
+Calls = list[tuple[TreeAttention, Tensor, TreeBatch]]  # each tree attention with its arguments
 
 
-@dataclass(frozen=True)
-class Branch:
-    """A branch of accumulation: a word, and the nodes above it up to the node that gathers."""
-
-    word: int
-    nodes: tuple[int, ...]  #: from the node that gathers down to the lowest
-
-
-@dataclass(frozen=True)
-class Accumulated:
-    """What flows into a node; numbers are ``[layers][heads or 1][branches]``.
-
-    weights: w of the word of each branch.
-    flows: the length of the vector that each branch adds to the value of the node, ``[layers][heads]``.
-    """
-
-    branches: tuple[Branch, ...]
-    weights: Numbers
-    flows: Numbers
-
-
-@dataclass(frozen=True)
-class Attended:
-    """What one part of a tree attends to; parts are the words and then the nodes.
-
-    weights: ``[layers][heads][parts]``, each row sums to one.
-    visible: for each part whether the subtree mask shows it.
-    probabilities: of the classes, for this part.
-    accumulated: None for words, and for models that do not accumulate.
-    """
-
-    weights: Numbers
-    visible: tuple[bool, ...]
-    probabilities: tuple[float, ...]
-    accumulated: Accumulated | None
-
-
-def attention_of(
-    classifier: Classifier, tree: Tree, part: int, *, hierarchical_embeddings: bool = True
-) -> Attended:
+def part_attention(
+    classifier: Classifier, reading: Reading, part: int, *, hierarchical_embeddings: bool = True
+) -> PartAttention:
     """What a part of a tree attends to, by layer and head.
 
     Args:
         classifier: whose encoder attends.
-        tree: shaped as the classifier reads it.
+        reading: of that classifier.
         part: a word, or a node counted after the words.
-        hierarchical_embeddings: False leaves those of the model out, in all layers.
+        hierarchical_embeddings: False leaves them out in all layers.
     """
-    reading = reading_of(tree, classifier.processor)
-    place = reading.places[part]
-    if classifier.system.reads == "words" and part >= len(tree.words):
+    if classifier.system.reads == "words" and part >= len(reading.tree.words):
         raise ValueError("part: this model reads words alone, expected a word, got a node")
-    inputs = model_inputs(
-        [reading.example], [0], classifier.system.reads, classifier.model.device, translates=False
-    )
-    calls: list[tuple[TreeAttention, Tensor, TreeBatch]] = []
+    place = reading.place_of[part]
+    inputs = input_tensors(Columns.of([reading.example]), reads=classifier.system.reads)
+    inputs = {name: value.to(classifier.model.device) for name, value in inputs.items()}
     with (
         torch.inference_mode(),
-        _kept(classifier.model, calls),
-        _tables(classifier.model, hierarchical_embeddings),
+        _recorded_calls(classifier.model) as calls,
+        _embeddings(classifier.model, used=hierarchical_embeddings),
     ):
         output = classifier.model(**inputs, output_attentions=True)
         if output.get("attentions") is None:
             raise ValueError(f"model: a {classifier.system.name} has no attention to show")
-        weights = torch.stack([own[0, :, place] for own in output.attentions]).float()
-        accumulated = _accumulated(reading, place, part, calls)
-    return Attended(
-        _rounded(reading.folded(weights)),
-        _visible(reading, weights, place, calls),
+        weights = torch.stack([attention[0, :, place] for attention in output.attentions]).float()
+        accumulation = _accumulation(reading, place, part, calls)
+    if calls and calls[0][0].subtree_mask:
+        visible = calls[0][2].visible[0, place].float()
+    else:
+        visible = torch.ones(weights.shape[-1])
+    return PartAttention(
+        _rounded(reading.sum_by_part(weights)),
+        tuple((reading.sum_by_part(visible) > 0).tolist()),
         _probabilities(output, place),
-        accumulated,
+        accumulation,
     )
 
 
 def _probabilities(output: Any, place: int) -> tuple[float, ...]:
-    """Of the classes at one place; of the whole text where the model has nothing for its parts."""
-    leaf_logits, node_logits = output.get("leaf_logits"), output.get("node_logits")
+    """Probabilities of the classes at one place; of the whole text for models that read words alone."""
     logits = output.logits[0]
-    if leaf_logits is not None and node_logits is not None:
-        logits = torch.cat([leaf_logits[0], node_logits[0]])[place]
+    if output.get("node_logits") is not None:
+        logits = torch.cat([output.leaf_logits[0], output.node_logits[0]])[place]
     return tuple(logits.float().softmax(-1).tolist())
 
 
-def _visible(
-    reading: Reading, weights: Tensor, place: int, calls: list[tuple[TreeAttention, Tensor, TreeBatch]]
-) -> tuple[bool, ...]:
-    """Which parts the mask shows to one place."""
-    if calls and calls[0][0].subtree_mask:
-        seen = calls[0][2].visible[0, place]
-    else:
-        seen = torch.ones(weights.shape[-1], dtype=torch.bool)
-    return tuple((reading.folded(seen.float()) > 0).tolist())
-
-
-def _accumulated(
-    reading: Reading, place: int, part: int, calls: list[tuple[TreeAttention, Tensor, TreeBatch]]
-) -> Accumulated | None:
-    """The branches of a node, None for a word."""
+def _accumulation(reading: Reading, place: int, part: int, calls: Calls) -> Accumulation | None:
+    """The branches of a node; None for a word."""
     tree, words = reading.tree, len(reading.tree.words)
     calls = [call for call in calls if call[0].accumulation is not None]
     if part < words or not calls:
         return None
     start, end = tree.spans[part - words]
-    weights, flows = [], []
+    layer_weights, layer_flows = [], []
     for attention, states, batch in calls:
-        own_weights, own_flows = _flows(attention, states, batch, place - batch.n)
-        leaves = torch.tensor(reading.part_of[: batch.n])
-        pieces = reading.folded(torch.ones(batch.n))[:words]
-        weights.append((reading.folded(own_weights)[:, :words] / pieces)[:, start:end])
-        gathered = own_flows.new_zeros(words, *own_flows.shape[::2]).index_add(
-            0, leaves, own_flows.transpose(0, 1)
-        )
-        flows.append(gathered.norm(dim=-1).T[:, start:end])
-    branches = tuple(Branch(word, _above(tree, part - words, word)) for word in range(start, end))
-    return Accumulated(branches, _rounded(torch.stack(weights)), _rounded(torch.stack(flows)))
+        weights, flows = _branch_values(attention, states, batch, place - batch.n)
+        pieces = reading.sum_by_part(torch.ones(batch.n))[:words]
+        layer_weights.append((reading.sum_by_part(weights)[:, :words] / pieces)[:, start:end])
+        by_word = reading.sum_by_part(flows.transpose(1, 2))[..., :words]  # [H, K, words]
+        layer_flows.append(by_word.norm(dim=1)[:, start:end])
+    branches = tuple(Branch(word, _path_down(tree, part - words, word)) for word in range(start, end))
+    return Accumulation(branches, _rounded(torch.stack(layer_weights)), _rounded(torch.stack(layer_flows)))
 
 
-def _flows(attention: TreeAttention, states: Tensor, batch: TreeBatch, node: int) -> tuple[Tensor, Tensor]:
-    """Weights w ``[heads or 1, n]``, and what each branch adds to the value of a node, ``[H, n, K]``."""
+def _branch_values(
+    attention: TreeAttention, states: Tensor, batch: TreeBatch, node: int
+) -> tuple[Tensor, Tensor]:
+    """Leaf weights ``[heads or 1, n]``, and what each branch adds to the value of a node, ``[H, n, K]``."""
     accumulation = attention.accumulation
     assert accumulation is not None
     states = zero_padding(states, batch)
-    w = accumulation.weights(states[:, : batch.n])
+    weights = accumulation.weights(states[:, : batch.n])
     _, _, values = attention.project(states)
     flows = branches_of(
         values[:, :, : batch.n],
         values[:, :, batch.n :],
-        w,
+        weights,
         batch,
         accumulation.vertical,
         accumulation.horizontal,
         accumulation.convention,
     )
-    return w[0].float(), flows[0, :, node].float()
+    return weights[0].float(), flows[0, :, node].float()
 
 
-def _above(tree: Tree, top: int, word: int) -> tuple[int, ...]:
-    """The nodes from ``top`` down to the lowest above a word."""
-    found = []
+def _path_down(tree: Tree, top: int, word: int) -> tuple[int, ...]:
+    """The nodes from ``top`` down to the lowest node above a word."""
+    path = []
     node = tree.leaf_parents[word]
     while node != top:
-        found.append(node)
+        path.append(node)
         node = tree.parents[node]
-    return (top, *reversed(found))
+    return (top, *reversed(path))
 
 
 def _rounded(values: Tensor) -> Numbers:
@@ -174,27 +124,25 @@ def _rounded(values: Tensor) -> Numbers:
 
 
 @contextmanager
-def _kept(model: nn.Module, calls: list[tuple[TreeAttention, Tensor, TreeBatch]]) -> Iterator[None]:
-    """Keep what the tree attentions of a model are called with."""
+def _recorded_calls(model: nn.Module) -> Iterator[Calls]:
+    """A list that receives the arguments of each call of a tree attention."""
+    calls: Calls = []
 
-    def keep(attention: nn.Module, arguments: tuple[Any, ...]) -> None:
+    def record(attention: nn.Module, arguments: tuple[Any, ...]) -> None:
         assert isinstance(attention, TreeAttention)
         calls.append((attention, arguments[0], arguments[1]))
 
-    hooks = [
-        module.register_forward_pre_hook(keep)
-        for module in model.modules()
-        if isinstance(module, TreeAttention)
-    ]
+    attentions = [module for module in model.modules() if isinstance(module, TreeAttention)]
+    hooks = [attention.register_forward_pre_hook(record) for attention in attentions]
     try:
-        yield
+        yield calls
     finally:
         for hook in hooks:
             hook.remove()
 
 
 @contextmanager
-def _tables(model: nn.Module, used: bool) -> Iterator[None]:
+def _embeddings(model: nn.Module, *, used: bool) -> Iterator[None]:
     """The model with its hierarchical embeddings, or for a while without them."""
     modules = [module for module in model.modules() if isinstance(module, HierarchicalAccumulation)]
     tables = [(module, module.vertical, module.horizontal) for module in modules]

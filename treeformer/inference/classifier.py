@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from treeformer.data.sample import Span
-from treeformer.data.split import Example, Examples
-from treeformer.inference.batches import batches_by_size, model_inputs
+from treeformer.chunking import split_by_padding
+from treeformer.data.batching import input_tensors
+from treeformer.data.reading import Reading
+from treeformer.data.split import ExampleList, Examples
+from treeformer.inference.answers import Classification, Phrase
 from treeformer.inference.loading import Loaded, load_run
-from treeformer.trees import Tree, sentences
+from treeformer.trees import Tree
 
-SHIPPED = Path(__file__).parent / "models" / "sst"  #: the model that comes with the package
+SHIPPED = Path(__file__).parent / "models" / "sst"  #: the sentiment model of the package
 _TOKENS = 16384  # leaves and nodes of a batch
 
 
-class Phrase(NamedTuple):
-    """A word or phrase and its class."""
-
-    span: Span  #: of words, half-open
-    label: str
-    text: str
-    probabilities: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Classification:
-    """What a classifier says about a text.
-
-    text: as it was given; the words of a tree.
-    label: the most probable class.
-    probabilities: of all classes, in their order.
-    tree: what the model read, over whole words.
-    phrases: every word and phrase in post-order, the last of them the whole; none from models that read
-        words alone. They are as good as what the model was taught about phrases.
-    """
-
-    text: str
-    label: str
-    probabilities: tuple[float, ...]
-    tree: Tree
-    phrases: tuple[Phrase, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The same for a program to read."""
-        phrases = [phrase._asdict() for phrase in self.phrases]
-        return {
-            "text": self.text,
-            "label": self.label,
-            "probabilities": self.probabilities,
-            "tree": str(self.tree),
-            "phrases": phrases,
-        }
-
-
-class Scored(NamedTuple):
+class Logits(NamedTuple):
     """Logits of one example."""
 
     root: Tensor  #: ``[classes]``
-    leaves: Tensor | None  #: ``[n, classes]``, None from models that read words alone
-    nodes: Tensor | None  #: ``[m, classes]``
+    places: Tensor | None  #: ``[n + m, classes]`` of leaves and nodes; None for models that read words alone
 
 
 class Classifier:
@@ -83,7 +44,7 @@ class Classifier:
     def from_pretrained(
         cls, folder: str | Path | None = None, *, device: str | None = None, bf16: bool = False
     ) -> Classifier:
-        """The classifier of a run; see `load_run`. Without a folder the one that comes with the package."""
+        """The classifier of a run, by default the sentiment model of the package; see `load_run`."""
         return cls(load_run(folder or SHIPPED, "classification", device=device, bf16=bf16))
 
     @property
@@ -91,87 +52,57 @@ class Classifier:
         """The names of the classes in their order."""
         return self.processor.settings.classes
 
-    def __call__(self, inputs: Sequence[str | Tree]) -> list[Classification]:
-        """What the classifier says about each text or tree; a text without words is an error."""
-        found = []
-        for number, answer in enumerate(self.answers(inputs), start=1):
-            if answer is None:
-                raise ValueError(f"inputs: expected words in every text, got none in text {number}")
-            found.append(answer)
-        return found
+    def __call__(self, inputs: Iterable[str | Tree]) -> list[Classification]:
+        """The classification of each text or tree; a text without words is an error."""
+        return self.classify(self.processor.read_all(inputs))
 
-    def answers(self, inputs: Sequence[str | Tree]) -> list[Classification | None]:
-        """The same, but None for a text without words."""
-        parsed = self.processor.parse(inputs)
-        read = [None if tree is None else self.processor.as_read(tree) for tree in parsed]
-        found = iter(self.classify([tree for tree in read if tree is not None]))
-        return [
-            None if tree is None else replace(next(found), text=text_of(item))
-            for item, tree in zip(inputs, read, strict=True)
-        ]
+    def classify(self, readings: Sequence[Reading]) -> list[Classification]:
+        """The classification of each reading."""
+        logits = self.logits(ExampleList([reading.example for reading in readings]))
+        return [self._classification(*pair) for pair in zip(readings, logits, strict=True)]
 
-    def classify(self, trees: Sequence[Tree]) -> list[Classification]:
-        """What the classifier says about trees that are shaped as it reads them."""
-        examples = [self.processor.encode(sentences(tree)) for tree in trees]
-        return [
-            self._classification(*given) for given in zip(trees, examples, self.score(examples), strict=True)
-        ]
-
-    def score(self, examples: Examples | Sequence[Example]) -> list[Scored]:
+    def logits(self, examples: Examples) -> list[Logits]:
         """The logits of each example, on the CPU."""
-        found: dict[int, Scored] = {}
+        logits: dict[int, Logits] = {}
+        sizes = examples.sizes
         for numbers, output in self._outputs(examples):
-            logits = [output.logits, output.get("leaf_logits"), output.get("node_logits")]
-            root, leaves, nodes = (None if one is None else one.float().cpu() for one in logits)
-            assert root is not None
+            roots = output.logits.float().cpu()
+            if output.get("node_logits") is None:
+                logits |= {number: Logits(roots[row], None) for row, number in enumerate(numbers)}
+                continue
+            leaves, nodes = output.leaf_logits.float().cpu(), output.node_logits.float().cpu()
             for row, number in enumerate(numbers):
-                n, m = len(examples[number].input_ids), len(examples[number].node_ids)
-                found[number] = Scored(
-                    root[row],
-                    None if leaves is None else leaves[row, :n],
-                    None if nodes is None else nodes[row, :m],
-                )
-        return [found[number] for number in range(len(examples))]
+                n, m, _ = sizes[number]
+                logits[number] = Logits(roots[row], torch.cat([leaves[row, :n], nodes[row, :m]]))
+        return [logits[number] for number in range(len(examples))]
 
     @torch.inference_mode()
-    def _outputs(self, examples: Examples | Sequence[Example]) -> Iterator[tuple[list[int], Any]]:
-        """Numbers of examples that were answered together, and what the model returned."""
+    def _outputs(self, examples: Examples) -> Iterator[tuple[list[int], Any]]:
+        """The numbers of the examples of each batch, largest first, and the output of the model."""
         reads = self.system.reads
-        sizes = [
-            len(example.input_ids) + (len(example.node_ids) if reads == "trees" else 0)
-            for example in (examples[number] for number in range(len(examples)))
-        ]
-        for numbers in batches_by_size(sizes, tokens=_TOKENS):
-            inputs = model_inputs(examples, numbers, reads, self.model.device, translates=False)
-            yield numbers, self.model(**inputs)
+        sizes = examples.sizes[:, : 2 if reads == "trees" else 1].sum(1)
+        largest_first = np.argsort(-sizes, kind="stable").tolist()
+        for numbers in split_by_padding(largest_first, sizes.__getitem__, budget=_TOKENS):
+            inputs = input_tensors(examples.columns(np.array(numbers)), reads=reads)
+            yield numbers, self.model(**{name: value.to(self.model.device) for name, value in inputs.items()})
 
-    def _classification(self, tree: Tree, example: Example, scored: Scored) -> Classification:
-        label, probabilities = self._answer(scored.root)
-        return Classification(text_of(tree), label, probabilities, tree, self._phrases(tree, example, scored))
-
-    def _phrases(self, tree: Tree, example: Example, scored: Scored) -> tuple[Phrase, ...]:
-        """Words and phrases in post-order; where a node covers a single word, it speaks for the word."""
-        if scored.leaves is None or scored.nodes is None:
-            return ()
-        lengths = [len(self.processor.vocabulary.ids(word)) for word in tree.words]
-        starts = list(accumulate(lengths, initial=0))
-        word_at = {start: word for word, start in enumerate(starts)}
-        rows = {(word, word + 1): starts[word] for word, length in enumerate(lengths) if length == 1}
-        for node, (start, end) in enumerate(example.node_spans.tolist(), start=len(scored.leaves)):
-            rows[word_at[start], word_at[end]] = node
-        spans = sorted(rows, key=lambda span: (span[1], -span[0]))
-        logits = torch.cat([scored.leaves, scored.nodes])[[rows[span] for span in spans]]
-        best, probabilities = logits.argmax(-1).tolist(), logits.softmax(-1).tolist()
-        return tuple(
-            Phrase(span, self.classes[label], " ".join(tree.words[slice(*span)]), tuple(own))
-            for span, label, own in zip(spans, best, probabilities, strict=True)
+    def _classification(self, reading: Reading, logits: Logits) -> Classification:
+        """The answer for one reading; a node over a single word replaces the answer of the word."""
+        phrases: list[Phrase] = []
+        if logits.places is not None:
+            words = reading.tree.words
+            places = {(word, word + 1): reading.place_of[word] for word in range(len(words))}
+            places |= dict(zip(reading.tree.spans, reading.place_of[len(words) :], strict=True))
+            spans = sorted(places, key=lambda span: (span[1], -span[0]))
+            labelled = self._labelled(logits.places[[places[span] for span in spans]])
+            for span, (label, probabilities) in zip(spans, labelled, strict=True):
+                phrases.append(Phrase(span, label, " ".join(words[slice(*span)]), probabilities))
+        [(label, probabilities)] = self._labelled(logits.root[None])
+        return Classification(
+            reading.text, label, probabilities, reading.tree, tuple(phrases), reading.failures
         )
 
-    def _answer(self, logits: Tensor) -> tuple[str, tuple[float, ...]]:
-        """The most probable class, and the probabilities of all."""
-        return self.classes[int(logits.argmax())], tuple(logits.softmax(-1).tolist())
-
-
-def text_of(item: str | Tree) -> str:
-    """A text as it was given; the words of a tree."""
-    return item if isinstance(item, str) else " ".join(item.words)
+    def _labelled(self, logits: Tensor) -> list[tuple[str, tuple[float, ...]]]:
+        """The most probable class and the probabilities of all classes, for each row of logits."""
+        best, probabilities = logits.argmax(-1).tolist(), logits.softmax(-1).tolist()
+        return [(self.classes[number], tuple(row)) for number, row in zip(best, probabilities, strict=True)]

@@ -1,4 +1,4 @@
-"""Trained models, loaded from the folder of their run."""
+"""Trained models, loaded from their run folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOES = {
 
 
 class Loaded(NamedTuple):
-    """A trained model and what its inputs are made with."""
+    """A trained model and the processor that makes its inputs."""
 
     system: System
     model: PreTrained
@@ -37,8 +37,8 @@ def load_run(
     """The model of a run, ready to answer.
 
     Args:
-        folder: what ``treeformer train`` wrote.
-        kind: what the model must do; any if None.
+        folder: that ``treeformer train`` wrote.
+        kind: of task that the model must be for; None for any.
         device: ``cpu`` or ``cuda``; by default a GPU where there is one.
         bf16: compute in bfloat16.
     """
@@ -52,14 +52,16 @@ def load_run(
     if kind is not None and processor.settings.kind != kind:
         raise ValueError(f"{folder}: this model {_DOES[processor.settings.kind]}")
     if not any(folder.glob("*.safetensors")):
-        raise ValueError(f"{folder}: no model there yet, its training has not looked at dev or ended")
+        raise ValueError(
+            f"{folder}: no model there yet, training has not yet been evaluated on dev or finished"
+        )
     system, model = load(folder)
     nn.Module.to(model, chosen_device(device), torch.bfloat16 if bf16 else torch.float32)
     return Loaded(system, model.train(False).requires_grad_(False), processor)
 
 
 def run_facts(folder: str | Path) -> dict[str, Any]:
-    """What ``run.json`` says about the training of a model; nothing where there is no such file."""
+    """The content of ``run.json``, empty where there is no such file."""
     path = Path(folder) / FACTS
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treeformer.data.tasks.sst import SENTIMENTS
-from treeformer.inference.classifier import Classification, Phrase
-from treeformer.trees import Tree, to_svg, to_text
+from treeformer.inference.answers import Classification, Phrase
+from treeformer.trees import to_svg, to_text
 from treeformer.trees.tree import trusted_tree
 
 _ORDERED = {
@@ -20,23 +20,23 @@ Paint = Callable[[str, str], str]
 
 
 def marks_of(classes: tuple[str, ...]) -> Marks:
-    """For each class a short mark and a colour; sentiments from red to green."""
+    """A short mark and a colour for each class; sentiments from red to green."""
     if classes in _ORDERED:
         return _ORDERED[classes]
     return [(name, _COLOURS[number % len(_COLOURS)]) for number, name in enumerate(classes)]
 
 
-def classified_text(found: Classification, classes: tuple[str, ...], paint: Paint) -> str:
-    """The tree as text, after each label the mark of its class.
+def classified_text(answer: Classification, classes: tuple[str, ...], paint: Paint) -> str:
+    """The tree as text, with the mark of its class after each label.
 
     Args:
-        found: by a `Classifier`.
+        answer: of a `Classifier`.
         classes: of that classifier.
-        paint: puts a colour behind a text.
+        paint: puts a background colour behind a text.
     """
     marks = dict(zip(classes, marks_of(classes), strict=True))
-    phrases = _by_span(found)
-    tree = found.tree
+    phrases = _by_span(answer)
+    tree = answer.tree
     marked = [
         f"{label} {marks[phrases[span].label][0]}" if span in phrases else label
         for label, span in zip(tree.labels, tree.spans, strict=True)
@@ -53,31 +53,28 @@ def classified_text(found: Classification, classes: tuple[str, ...], paint: Pain
     )
 
 
-def classified_svg(found: Classification, classes: tuple[str, ...]) -> str:
+def classified_svg(answer: Classification, classes: tuple[str, ...]) -> str:
     """The tree as SVG, words and labels in the colours of their classes, probabilities in their titles."""
     marks = dict(zip(classes, marks_of(classes), strict=True))
-    phrases = _by_span(found)
-    nodes = [phrases.get(span) for span in found.tree.spans]
-    words = [phrases.get(span) for span in _word_spans(found.tree)]
+    phrases = _by_span(answer)
+    colours = {span: marks[phrase.label][1] for span, phrase in phrases.items()}
+    titles = {
+        span: f"{phrase.text}: {phrase.label}, {max(phrase.probabilities):.0%}"
+        for span, phrase in phrases.items()
+    }
+    nodes = answer.tree.spans
+    words = [(word, word + 1) for word in range(len(answer.tree.words))]
     return to_svg(
-        found.tree,
-        node_colors=[phrase and marks[phrase.label][1] for phrase in nodes],
-        leaf_colors=[phrase and marks[phrase.label][1] for phrase in words],
-        node_titles=[phrase and _title(phrase) for phrase in nodes],
-        leaf_titles=[phrase and _title(phrase) for phrase in words],
+        answer.tree,
+        node_colors=[colours.get(span) for span in nodes],
+        leaf_colors=[colours.get(span) for span in words],
+        node_titles=[titles.get(span) for span in nodes],
+        leaf_titles=[titles.get(span) for span in words],
     )
 
 
-def _by_span(found: Classification) -> dict[tuple[int, int], Phrase]:
-    """The phrases by their span; of a model that reads words alone there is just the whole."""
-    whole = (0, len(found.tree.words))
-    root = Phrase(whole, found.label, found.text, found.probabilities)
-    return {phrase.span: phrase for phrase in found.phrases} | {whole: root}
-
-
-def _word_spans(tree: Tree) -> list[tuple[int, int]]:
-    return [(word, word + 1) for word in range(len(tree.words))]
-
-
-def _title(phrase: Phrase) -> str:
-    return f"{phrase.text}: {phrase.label}, {max(phrase.probabilities):.0%}"
+def _by_span(answer: Classification) -> dict[tuple[int, int], Phrase]:
+    """The phrases by their span; the whole text alone for a model that reads words alone."""
+    whole = (0, len(answer.tree.words))
+    root = Phrase(whole, answer.label, answer.text, answer.probabilities)
+    return {phrase.span: phrase for phrase in answer.phrases} | {whole: root}

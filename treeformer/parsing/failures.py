@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from treeformer.parsing.parser import FlatTreeWarning, Parser, flat_tree
@@ -17,8 +18,9 @@ ABOUT_A_SENTENCE = (ValueError, RuntimeError, LookupError, ArithmeticError)
 Item = TypeVar("Item")
 
 
-class Failure(NamedTuple):
-    """A sentence without a parse, its words with spaces between them, and why."""
+@dataclass(frozen=True)
+class Failure:
+    """A sentence that the parser failed on, its words with spaces between them, and the reason."""
 
     sentence: str
     reason: str

@@ -6,6 +6,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -60,7 +61,7 @@ def _append(parsed: Iterable[TreeLine], trees: Path, report: Path, done: int) ->
     with open(trees, "ab", buffering=0) as to_trees, open(report, "ab", buffering=0) as to_report:
         for number, line in enumerate(parsed, start=done + 1):
             for failure in line.failures:
-                told = json.dumps({"line": number, **failure._asdict()}, ensure_ascii=False)
+                told = json.dumps({"line": number, **asdict(failure)}, ensure_ascii=False)
                 _write_line(to_report, told)
                 failures += 1
             _write_line(to_trees, line.text)

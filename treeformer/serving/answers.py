@@ -19,6 +19,13 @@ class PhraseAnswer(BaseModel):
     probabilities: list[float]
 
 
+class FailureAnswer(BaseModel):
+    """A sentence that the parser failed on."""
+
+    sentence: str
+    reason: str
+
+
 class Classified(BaseModel):
     """What ``treeformer classify --json`` prints for one text."""
 
@@ -27,6 +34,7 @@ class Classified(BaseModel):
     probabilities: list[float]
     tree: str
     phrases: list[PhraseAnswer]
+    failures: list[FailureAnswer]
 
 
 class ClassifyAnswer(BaseModel):
@@ -64,6 +72,7 @@ class Translated(BaseModel):
     text: str
     tokens: list[str]
     score: float
+    failures: list[FailureAnswer]
     tree: str | None = None
     words: list[LookedAnswer] | None = None
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from treeformer.data.processor import TreeProcessor
-from treeformer.inference.alignment import Aligned, alignments
-from treeformer.inference.attention import Attended, attention_of
-from treeformer.inference.classifier import Classification, Classifier
-from treeformer.inference.translator import Translation, Translator
+from treeformer.data.reading import Reading, answer_each
+from treeformer.inference.alignment import aligned_translations
+from treeformer.inference.answers import AlignedTranslation, Classification, PartAttention, Translation
+from treeformer.inference.attention import part_attention
+from treeformer.inference.classifier import Classifier
+from treeformer.inference.translator import Translator
 from treeformer.parsing import load_parser
+from treeformer.parsing.failures import Parsed
 from treeformer.parsing.loading import parser_name
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits
@@ -61,10 +64,10 @@ class Reader:
         self.processor = processor
         self.limits = limits
 
-    def trees(
+    def read(
         self, items: Sequence[Item], seconds: float, *, costly: bool = False
-    ) -> list[Tree | RefusedError]:
-        """The tree of each item as the model reads it, or why there is none; TimeoutError after that time."""
+    ) -> list[Reading | RefusedError]:
+        """The reading of each item, or why it is refused; TimeoutError after ``seconds``."""
         words = self.limits.costly if costly else self.limits.words
         refused = [self._long(item, words) for item in items]
         texts = [
@@ -72,11 +75,16 @@ class Reader:
             for item, own in zip(items, refused, strict=True)
             if isinstance(item.input, str) and not own
         ]
-        parsed = in_time(texts, self.processor.parse, seconds)
-        return [
-            own or self._shaped(item, next(parsed) if isinstance(item.input, str) else item.input, words)
-            for item, own in zip(items, refused, strict=True)
-        ]
+        parsed = iter(in_time(texts, self.processor.parse, seconds))
+        readings: list[Reading | RefusedError] = []
+        for item, refusal in zip(items, refused, strict=True):
+            if refusal is not None:
+                readings.append(refusal)
+            elif isinstance(item.input, Tree):
+                readings.append(self._reading(item, Parsed(list(sentences(item.input)), []), words))
+            else:
+                readings.append(self._reading(item, next(parsed), words))
+        return readings
 
     def _long(self, item: Item, words: int) -> RefusedError | None:
         if isinstance(item.input, Tree):
@@ -85,21 +93,21 @@ class Reader:
         language = None if settings.tokenized else settings.language
         return long_text(item.place, item.input, language, words, self.limits.sentences)
 
-    def _shaped(self, item: Item, tree: Tree | None, words: int) -> Tree | RefusedError:
-        if tree is None:
+    def _reading(self, item: Item, parsed: Parsed, words: int) -> Reading | RefusedError:
+        if not parsed.trees:
             return bad(f"{item.place}: expected words, got none")
-        if refused := over_limits(item.place, tree, words, self.limits.sentences):
-            return refused
-        pieces = sum(len(self.processor.vocabulary.ids(word)) for word in tree.words)
-        if pieces > 2 * words:
-            return bad(f"{item.place}: expected at most {2 * words} pieces of words, got {pieces}", "words")
+        trees, exact = parsed.trees, item.exact
+        refusal = over_limits(item.place, document(trees), words, self.limits.sentences)
+        if refusal is not None:
+            return refusal
         if item.shape != "parsed":
-            tree = _controlled(tree, item.shape, item.seed)
-        elif isinstance(item.input, Tree) and not item.exact:
-            (cut,) = self.processor.parse([tree])
-            assert cut is not None
-            tree = cut
-        return self.processor.as_read(tree)
+            trees, exact = [_controlled(tree, item.shape, item.seed) for tree in trees], True
+        text = item.input if isinstance(item.input, str) else None
+        reading = self.processor.reading(trees, text=text, failures=parsed.failures, exact=exact)
+        if reading.leaves > 2 * words:
+            message = f"{item.place}: expected at most {2 * words} pieces of words, got {reading.leaves}"
+            return bad(message, "words")
+        return reading
 
 
 class ClassifierEngine:
@@ -112,18 +120,19 @@ class ClassifierEngine:
 
     def classify(self, items: Sequence[Item], seconds: float) -> list[Classification | RefusedError]:
         """The class of each item and of its phrases."""
-        return _answered(self.reader.trees(items, seconds), self.classifier.classify)
+        return _answered(self.reader.read(items, seconds), self.classifier.classify)
 
     def attention(
         self, looks: Sequence[Look], seconds: float
-    ) -> list[tuple[Tree, Part, Attended] | RefusedError]:
+    ) -> list[tuple[Tree, Part, PartAttention] | RefusedError]:
         """What the asked part of each item attends to."""
         return [self._attention(look, seconds) for look in looks]
 
-    def _attention(self, look: Look, seconds: float) -> tuple[Tree, Part, Attended] | RefusedError:
-        (tree,) = self.reader.trees([look.item], seconds, costly=True)
-        if isinstance(tree, RefusedError):
-            return tree
+    def _attention(self, look: Look, seconds: float) -> tuple[Tree, Part, PartAttention] | RefusedError:
+        (reading,) = self.reader.read([look.item], seconds, costly=True)
+        if isinstance(reading, RefusedError):
+            return reading
+        tree = reading.tree
         last_node = Part(kind="node", index=len(tree) - 1)
         words_alone = self.classifier.system.reads == "words"
         part = look.part or (Part(kind="word", index=0) if words_alone else last_node)
@@ -132,8 +141,8 @@ class ClassifierEngine:
             return bad(f"part.index: this tree has {size} {part.kind}s, expected less, got {part.index}")
         place = part.index + (len(tree.words) if part.kind == "node" else 0)
         try:
-            found = attention_of(
-                self.classifier, tree, place, hierarchical_embeddings=look.hierarchical_embeddings
+            found = part_attention(
+                self.classifier, reading, place, hierarchical_embeddings=look.hierarchical_embeddings
             )
         except ValueError as error:
             return bad(str(error))
@@ -151,25 +160,30 @@ class TranslatorEngine:
     def translate(self, items: Sequence[Item], seconds: float) -> list[Translation | RefusedError]:
         """The best translation of each item; TimeoutError when the time is over."""
 
-        def translations(trees: Sequence[Tree]) -> list[Translation]:
-            examples = [self.translator.processor.encode(sentences(tree)) for tree in trees]
-            beams = self.translator.decode(examples, seconds=seconds)
-            return [self.translator.translation(best) for best, *_ in beams]
+        def translations(readings: Sequence[Reading]) -> list[Translation]:
+            return [best for best, *_ in self.translator.translate(readings, seconds=seconds)]
 
-        return _answered(self.reader.trees(items, seconds, costly=True), translations)
+        return _answered(self.reader.read(items, seconds, costly=True), translations)
 
-    def align(self, items: Sequence[Item], seconds: float) -> list[Aligned | RefusedError]:
+    def align(self, items: Sequence[Item], seconds: float) -> list[AlignedTranslation | RefusedError]:
         """The same, and where the model looked."""
-        align = partial(alignments, self.translator, seconds=seconds)
-        return _answered(self.reader.trees(items, seconds, costly=True), align)
+        align = partial(aligned_translations, self.translator, seconds=seconds)
+        return _answered(self.reader.read(items, seconds, costly=True), align)
 
 
 def _answered(
-    trees: Sequence[Tree | RefusedError], answer: Callable[[list[Tree]], Iterable[_Answer]]
+    readings: Sequence[Reading | RefusedError], answer: Callable[[list[Reading]], Sequence[_Answer]]
 ) -> list[_Answer | RefusedError]:
-    """The answers to the trees, with refusals where they were."""
-    found = iter(answer([tree for tree in trees if isinstance(tree, Tree)]))
-    return [tree if isinstance(tree, RefusedError) else next(found) for tree in trees]
+    """The answers to the readings, with refusals in their places."""
+    present = [None if isinstance(reading, RefusedError) else reading for reading in readings]
+    answers: list[_Answer | RefusedError] = []
+    for reading, own in zip(readings, answer_each(present, answer), strict=True):
+        if isinstance(reading, RefusedError):
+            answers.append(reading)
+        else:
+            assert own is not None
+            answers.append(own)
+    return answers
 
 
 def load_classifier(folder: Path | None, limits: Limits, device: str | None) -> ClassifierEngine:
@@ -195,12 +209,7 @@ def _load_parser_of(processor: TreeProcessor) -> None:
 
 
 def _controlled(tree: Tree, shape: Shape, seed: int) -> Tree:
-    """A control tree over the words of each sentence, with their tags."""
-    return document(
-        [
-            random_tree(own.words, seed, tags=own.tags)
-            if shape == "random"
-            else _CONTROLS[shape](own.words, tags=own.tags)
-            for own in sentences(tree)
-        ]
-    )
+    """A control tree over the words of a sentence, with their tags."""
+    if shape == "random":
+        return random_tree(tree.words, seed, tags=tree.tags)
+    return _CONTROLS[shape](tree.words, tags=tree.tags)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from pydantic_core import to_json
 
+from treeformer.inference.answers import as_json
 from treeformer.inference.pictures import marks_of
 from treeformer.serving.engine import (
     ClassifierEngine,
@@ -94,7 +94,7 @@ class Models:
 
         def answer(question: Any, found: list[Any]) -> dict[str, Any]:
             pairs = zip(question.inputs, found, strict=True)
-            answers = [{**own.as_json(), "text": text} for text, own in pairs]
+            answers = [{**as_json(own), "text": text} for text, own in pairs]
             return {"model": question.model, "answers": answers}
 
         return _together(asked, _items, partial(engine.classify, seconds=seconds), answer)
@@ -105,7 +105,7 @@ class Models:
             translate = partial(self._translator.translate, seconds=seconds)
             return _together(asked, _items, translate, _translated)
         align = partial(self._translator.align, seconds=seconds)
-        return _together(asked, _items, align, _aligned)
+        return _together(asked, _items, align, _translated)
 
     def _attention(self, asked: Sequence[Asked], seconds: float) -> list[Answer]:
         engine = self._classifiers[asked[0].question.model]
@@ -116,7 +116,7 @@ class Models:
                 "model": question.model,
                 "tree": str(tree),
                 "part": part.model_dump(),
-                **asdict(attended),
+                **as_json(attended),
             }
 
         return _together(asked, _looks, partial(engine.attention, seconds=seconds), answer)
@@ -190,18 +190,5 @@ def _looks(asked: Asked) -> list[Look]:
     return [Look(Item("input", given, question.exact), question.part, question.hierarchical_embeddings)]
 
 
-def _translated(question: Any, found: list[Any]) -> dict[str, Any]:
-    return {"answers": [own._asdict() for own in found]}
-
-
-def _aligned(question: Any, found: list[Any]) -> dict[str, Any]:
-    return {
-        "answers": [
-            {
-                **own.translation._asdict(),
-                "tree": str(own.tree),
-                "words": [asdict(word) for word in own.words],
-            }
-            for own in found
-        ]
-    }
+def _translated(question: Any, answers: list[Any]) -> dict[str, Any]:
+    return {"answers": [as_json(answer) for answer in answers]}

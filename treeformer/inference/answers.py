@@ -1,0 +1,134 @@
+"""What trained models answer. These dataclasses are also the JSON of the commands and of the service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import InstanceOf, PlainSerializer, TypeAdapter, WithJsonSchema
+
+from treeformer.parsing.failures import Failure
+from treeformer.trees import Tree
+from treeformer.trees.shape import Span
+
+#: A tree that JSON holds as brackets.
+Brackets = Annotated[InstanceOf[Tree], PlainSerializer(str), WithJsonSchema({"type": "string"})]
+Numbers = list[list[list[float]]]  #: ``[layers][heads][positions]``
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A word or phrase and its class."""
+
+    span: Span  #: of words, half-open
+    label: str
+    text: str
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Classification:
+    """The class of a text, and of every phrase in it.
+
+    text: as it was given; the words of a tree that was given.
+    label: the most probable class.
+    probabilities: of all classes, in their order.
+    tree: that the model read, over whole words.
+    phrases: every word and phrase in post-order, the whole text last; empty for models that read words
+        alone. A model that was trained on labels of whole texts was never taught labels of phrases.
+    failures: sentences that the parser failed on; their trees are flat.
+    """
+
+    text: str
+    label: str
+    probabilities: tuple[float, ...]
+    tree: Brackets
+    phrases: tuple[Phrase, ...]
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation.
+
+    text: running text.
+    tokens: its tokens.
+    score: log-probability over the length to the power of the length penalty.
+    failures: sentences of the source that the parser failed on; their trees are flat.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    score: float
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class WordAlignment:
+    """Cross-attention of one word of a translation, mean over layers, heads and pieces.
+
+    word: of the translation.
+    nodes: the share of attention on nodes; the rest lies on leaves.
+    weights: for each word of the source, then for each node in post-order.
+    """
+
+    word: str
+    nodes: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignedTranslation(Translation):
+    """A translation with the source tree that the model read, and the attention of each target word."""
+
+    tree: Brackets
+    words: tuple[WordAlignment, ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch of accumulation: a word, and the nodes above it up to the node that accumulates."""
+
+    word: int
+    nodes: tuple[int, ...]  #: from the node that accumulates down to the lowest
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """What flows into a node; numbers are ``[layers][heads or 1][branches]``.
+
+    weights: the leaf weight w of the word of each branch.
+    flows: the norm of the vector that each branch adds to the value of the node, ``[layers][heads]``.
+    """
+
+    branches: tuple[Branch, ...]
+    weights: Numbers
+    flows: Numbers
+
+
+@dataclass(frozen=True)
+class PartAttention:
+    """What one part of a tree attends to; parts are the words, then the nodes in post-order.
+
+    weights: ``[layers][heads][parts]``, each row sums to one.
+    visible: for each part whether the subtree mask shows it.
+    probabilities: of the classes, for this part.
+    accumulated: None for words, and for models without accumulation.
+    """
+
+    weights: Numbers
+    visible: tuple[bool, ...]
+    probabilities: tuple[float, ...]
+    accumulated: Accumulation | None
+
+
+def as_json(answer: Classification | Translation | PartAttention) -> dict[str, Any]:
+    """An answer as what JSON can hold."""
+    kind: Any = type(answer)
+    return dict(_adapter(kind).dump_python(answer, mode="json"))
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
