@@ -32,7 +32,7 @@ def test_accuracy_is_that_of_the_answers_which_are_saved(runs: Path, system: str
     report = evaluate(run, "dev", device="cpu")
     split = PreparedCorpus.open(runs / "sentiment" / "prepared")["dev"]
     logits = torch.stack(
-        [scored.root for scored in Classifier.from_pretrained(run, device="cpu").score(split)]
+        [scored.root for scored in Classifier.from_pretrained(run, device="cpu").logits(split)]
     )
     labels = torch.tensor(split.labels)
     right = right_classes(logits, labels)
@@ -114,7 +114,7 @@ def test_two_classes_out_of_five_are_scored_by_halves(tmp_path: Path) -> None:
     report = evaluate(run, "dev", device="cpu")
     assert list(report.scores) == ["accuracy", "words and phrases"]
     split = corpus["dev"]
-    scored = Classifier.from_pretrained(run, device="cpu").score(split)
+    scored = Classifier.from_pretrained(run, device="cpu").logits(split)
     right = right_halves(torch.stack([own.root for own in scored]), torch.tensor(split.labels))
     assert report.scores["accuracy"].right == int(right.sum())
 
