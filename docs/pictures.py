@@ -16,7 +16,7 @@ from treeformer.trees.tree import trusted_tree
 
 FOLDER = Path(__file__).parent / "pictures"
 TREE = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ chases) (NP (DT a) (NN mouse))))")
-WEIGHTS = (0.1, 0.9, 1.2, 0.2, 0.8)  #: made up, one a leaf
+WEIGHTS = (0.1, 0.9, 1.2, 0.2, 0.8)  #: invented, one per leaf
 VP, S = 2, 3  # in post-order
 _SEEN, _SELF, _LINK = "#fde3b0", "#f5b84b", 0.55
 
@@ -33,17 +33,17 @@ def spans() -> str:
 
 
 def seen_by_node() -> str:
-    """What VP attends to."""
+    """Links from VP to everything it attends to."""
     return _seen(len(TREE.words) + VP, ("node", VP))
 
 
 def seen_by_word() -> str:
-    """What the word *cat* attends to."""
+    """Links from the word *cat* to everything it attends to."""
     return _seen(1, ("leaf", 1))
 
 
 def _seen(place: int, me: tuple[str, int]) -> str:
-    """All that the state at this place of [leaves ; nodes] may attend to under the subtree mask."""
+    """Links from ``me``, at ``place`` of [leaves ; nodes], to all it sees under the subtree mask."""
     n = len(TREE.words)
     row = batch().visible[0, place].tolist()
     leaves = [("leaf", j) for j in range(n) if row[j]]
@@ -62,10 +62,10 @@ def branch(leaf: int) -> Callable[[], str]:
     """The branch from S down to a leaf."""
 
     def picture() -> str:
-        on_it = batch().covers[0, :, leaf].tolist()
+        covering = batch().covers[0, :, leaf].tolist()
         return to_svg(
             _weighted(),
-            node_colors=[_SEEN if covers else None for covers in on_it],
+            node_colors=[_SEEN if covers else None for covers in covering],
             leaf_colors=[_SELF if j == leaf else None for j in range(len(TREE.words))],
         )
 
@@ -73,7 +73,7 @@ def branch(leaf: int) -> Callable[[], str]:
 
 
 def indices(node: int) -> Callable[[], str]:
-    """Below a node, for each leaf, its vertical and its horizontal index there."""
+    """The vertical and horizontal index of each leaf below a node."""
 
     def picture() -> str:
         sizes = batch().branch_sizes[0, node].tolist()
@@ -114,8 +114,8 @@ def sentiment() -> str:
     from treeformer.inference.pictures import classified_svg
 
     classifier = Classifier.from_pretrained(device="cpu")
-    (found,) = classifier(["The plot is dull, but the actors save it."])
-    return classified_svg(found, classifier.classes)
+    (answer,) = classifier(["The plot is dull, but the actors save it."])
+    return classified_svg(answer, classifier.classes)
 
 
 def _weighted() -> Tree:
