@@ -27,8 +27,8 @@ import transformers
 from benchmarks.common import print_machine, synchronize
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.training.experiment import Parts, examples_of, model_of, updates_of
-from treeformer.training.graphs import GraphedBatches
+from treeformer.training.experiment import Parts, build_model, endless_updates, training_examples
+from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe
 from treeformer.training.updates import Updater
 
@@ -77,11 +77,11 @@ class Training:
         recipe = recipe.resolved()
         self.training = recipe.training
         self.device = device
-        examples = examples_of(recipe, corpus)
+        examples = training_examples(recipe, corpus)
         self.plan = BatchPlan(examples.sizes, recipe.system.reads, self.training.tokens, seed=1)
-        self.batches = updates_of(examples, self.plan, self.training, pin_memory=device == "cuda")
+        self.batches = endless_updates(examples, self.plan, self.training, Processes(device))
         torch.manual_seed(1)
-        self.updater = Updater(model_of(recipe, corpus).to(device).train(), self.training)
+        self.updater = Updater(build_model(recipe, corpus).to(device).train(), self.training)
         self.step = 0
 
     def update(self, parts: Parts) -> None:
@@ -116,7 +116,6 @@ class Training:
         synchronize(self.device)
         end = time.perf_counter()
         busy = [percent for when, percent in gpu if start <= when <= end]
-        add = self.updater._add
         return Speed(
             self.step - first,
             end - start,
@@ -124,7 +123,7 @@ class Training:
             tokens,
             statistics.fmean(busy) if busy else None,
             torch.cuda.max_memory_allocated() if self.device == "cuda" else 0,
-            len(add) if isinstance(add, GraphedBatches) else 0,
+            self.updater.graph_count,
         )
 
 

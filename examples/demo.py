@@ -105,7 +105,7 @@ def scores(reports: Sequence[Report], trainings: Sequence[Mapping[str, Any]]) ->
     lines = [f"{'attractors':16}{head}{'parameters':>13}{'seconds':>9}"]
     for system, parts, facts in zip(SYSTEMS, columns, trainings, strict=True):
         cells = "".join(f"{cell(part):>18}" for part in parts.values())
-        lines.append(f"{system.title:16}{cells}{facts['parameters']:13,}{facts['seconds']:9.0f}")
+        lines.append(f"{system.title:16}{cells}{facts.parameters:13,}{facts.seconds:9.0f}")
     return "\n".join(lines)
 
 

@@ -1,23 +1,23 @@
-"""Files that are whole, or whole up to a line, whenever the machine stops."""
+"""Files and folders that are complete or absent, even if the machine stops while they are written."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file that is whole or as it was before, whenever the machine stops."""
-    beside = path.with_name(f".{path.name}.part")
+    """Write a file; if that fails or is interrupted, its old content stays."""
+    part = path.with_name(f".{path.name}.part")
     try:
-        write_synced(beside, content)
-        os.replace(beside, path)
-        flush_folder(path.parent)
+        write_synced(part, content)
+        os.replace(part, path)
+        _sync_folder(path.parent)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise OSError(f"{path}: could not be written ({error.strerror}); it is as it was before") from error
 
 
@@ -26,29 +26,30 @@ def write_json(path: Path, value: object) -> None:
     write_file(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
 
 
-def write_synced(path: Path, content: bytes) -> str:
-    """Write a file to the disk, not only to its cache; the hash of the content."""
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file and wait until it is on the disk, not only in its cache."""
     with open(path, "wb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
-    return hashlib.sha256(content).hexdigest()
 
 
-def flush_folder(folder: Path) -> None:
-    """Make names in a folder last; where folders cannot be opened (Windows) the system sees to it."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def move_folder(source: Path, path: Path) -> None:
+    """Give a complete folder its name; a folder that had this name is removed afterwards."""
+    _sync_folder(source)
+    old = _move_aside(path)
+    os.rename(source, path)
+    _sync_folder(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder; if that is interrupted, the rest no longer has its name."""
+    shutil.rmtree(_move_aside(path), ignore_errors=True)
 
 
 def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
-    """The number of whole lines in a file up to the first that is not good; all that follows is cut off."""
+    """Cut a file before the first line that is torn or not good; return the number of lines kept."""
     if not path.exists():
         return 0
     lines = end = 0
@@ -59,3 +60,24 @@ def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
             lines, end = lines + 1, end + len(line)
         stream.truncate(end)
     return lines
+
+
+def _move_aside(path: Path) -> Path:
+    """Rename a folder, if it exists, to a hidden name that is free; return that name."""
+    old = path.with_name(f".{path.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if path.exists():
+        os.rename(path, old)
+    return old
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk; Windows cannot open folders and does it unasked."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

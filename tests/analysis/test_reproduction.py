@@ -89,7 +89,7 @@ def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> N
     assert re.search(r"1 of 2 done, 1 running: sst5/tree-transformer-seed1 begins", result.stderr)
     log = (tmp_path / "work" / "logs" / "sst5--tree-transformer-seed1.log").read_text()
     assert log.count(" train ") == 2
-    assert "goes on after update" in log
+    assert "resumes after update" in log
     assert not state.exists()
     row = row_of(json.loads((tmp_path / "results" / "classification.json").read_text()), "Tree Transformer")
     (run,) = row["runs"]

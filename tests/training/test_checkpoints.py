@@ -13,6 +13,7 @@ import torch
 
 from treeformer.storage import write_file
 from treeformer.training import checkpoints
+from treeformer.training.checkpoints import Position
 
 
 def tensors(seed: int, size: int = 10) -> dict[str, dict[str, torch.Tensor]]:
@@ -40,11 +41,11 @@ def names(folder: Path) -> set[str]:
 
 def test_what_is_saved_comes_back_bit_for_bit_and_nothing_is_a_pickle(tmp_path: Path) -> None:
     saved = tensors(7)
-    facts = {"step": 7, "best": 0.1 + 0.2, "name": "Bäume"}
-    place = checkpoints.save(tmp_path / "state", 7, saved, facts)
+    position = Position(step=7, best=0.1 + 0.2, best_step=5, seconds=1 / 3)
+    place = checkpoints.save(tmp_path / "state", saved, position)
     assert names(place) == {"model.safetensors", "random.safetensors", "facts.json", "manifest.json"}
     loaded = checkpoints.load(place)
-    assert loaded.facts == facts
+    assert loaded.position == position
     for group, inside in saved.items():
         assert loaded.tensors[group].keys() == inside.keys()
         assert all(torch.equal(loaded.tensors[group][name], tensor) for name, tensor in inside.items())
@@ -56,7 +57,7 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
     tmp_path: Path, file: str, damage: str
 ) -> None:
     for step in (1, 2):
-        checkpoints.save(tmp_path, step, tensors(step), {"step": step})
+        checkpoints.save(tmp_path, tensors(step), Position(step))
     path = tmp_path / "2" / file
     content = path.read_bytes()
     middle = len(content) // 2
@@ -69,26 +70,26 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
             path.unlink()
         case "changed":
             path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
-    told: list[str] = []
-    found = checkpoints.latest(tmp_path, told.append)
-    assert found is not None
-    assert found.facts == {"step": 1}
-    assert len(told) == 1
-    assert str(tmp_path / "2") in told[0]
+    logged: list[str] = []
+    checkpoint = checkpoints.latest(tmp_path, logged.append)
+    assert checkpoint is not None
+    assert checkpoint.position == Position(1)
+    assert len(logged) == 1
+    assert str(tmp_path / "2") in logged[0]
     assert names(tmp_path) == {"1"}
 
 
 def test_if_none_is_whole_that_is_said_and_nothing_is_removed(tmp_path: Path) -> None:
-    checkpoints.save(tmp_path, 1, tensors(1), {})
+    checkpoints.save(tmp_path, tensors(1), Position(1))
     (tmp_path / "1" / "facts.json").write_text("{")
-    with pytest.raises(ValueError, match="none of the checkpoints is whole"):
+    with pytest.raises(ValueError, match="every checkpoint is damaged"):
         checkpoints.latest(tmp_path, lambda text: None)
     assert names(tmp_path) == {"1"}
 
 
 def test_what_an_interrupted_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> None:
     assert checkpoints.latest(tmp_path / "state", print) is None
-    checkpoints.save(tmp_path, 1, tensors(1), {"step": 1})
+    checkpoints.save(tmp_path, tensors(1), Position(1))
     (tmp_path / ".2.part").mkdir()
     (tmp_path / ".2.part" / "model.safetensors").write_bytes(b"half")
     assert checkpoints.steps(tmp_path) == [1]
@@ -97,14 +98,14 @@ def test_what_an_interrupted_save_left_is_no_checkpoint_and_goes(tmp_path: Path)
 
 
 def test_a_full_disk_leaves_the_previous_one_and_says_what_to_do(tmp_path: Path) -> None:
-    checkpoints.save(tmp_path, 1, tensors(1, 1000), {"step": 1})
+    checkpoints.save(tmp_path, tensors(1, 1000), Position(1))
     with (
         disk_with_room_for(5000),
-        pytest.raises(OSError, match=r"2: the checkpoint could not be written .* update 1 is there.*again"),
+        pytest.raises(OSError, match=r"2: the checkpoint could not be written .* update 1 is kept.*again"),
     ):
-        checkpoints.save(tmp_path, 2, tensors(2, 1000), {"step": 2})
+        checkpoints.save(tmp_path, tensors(2, 1000), Position(2))
     assert names(tmp_path) == {"1"}
-    assert checkpoints.load(tmp_path / "1").facts == {"step": 1}
+    assert checkpoints.load(tmp_path / "1").position == Position(1)
     with disk_with_room_for(5), pytest.raises(OSError, match="as it was before"):
         write_file(tmp_path / "run.json", b"x" * 10)
     assert names(tmp_path) == {"1"}
@@ -123,7 +124,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 def test_pruning_keeps_the_last_regular_ones_the_wanted_and_the_latest(tmp_path: Path) -> None:
     for step in (10, 20, 25, 30, 40, 45):
-        checkpoints.save(tmp_path, step, tensors(1), {})
+        checkpoints.save(tmp_path, tensors(1), Position(step))
     checkpoints.prune(tmp_path, every=10, keep=2, wanted={25, 0})
     assert checkpoints.steps(tmp_path) == [25, 30, 40, 45]
     checkpoints.prune(tmp_path, every=10, keep=1, wanted={40})

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tests.training.test_updates import batch_of, model_of, rows, settings
 from treeformer.training import graphs
-from treeformer.training.graphs import GraphedBatches, GraphedStep, Recorder
+from treeformer.training.graphs import GraphedBatches, Recorder
 from treeformer.training.updates import Updater
 
 
@@ -32,7 +32,7 @@ class StandIn:
         self.recorded = 0
 
     @contextmanager
-    def chance_unchanged(self) -> Iterator[None]:
+    def random_state_unchanged(self) -> Iterator[None]:
         state = torch.get_rng_state()
         yield
         torch.set_rng_state(state)
@@ -61,18 +61,14 @@ def test_graphs_learn_what_is_learnt_without_them(dropout: float) -> None:
     for graphed in (False, True):
         place = recorder()
         model = model_of(dropout=dropout).to(place.device)
-        updater = Updater(model, settings(clip=0.5))
-        if graphed:
-            changed = (updater.gradients, updater.sums)
-            updater._add = GraphedBatches(updater._add_part, changed, place)
-            updater._step = GraphedStep(updater._step_eagerly, place)
+        updater = Updater(model, settings(clip=0.5), recorder=place if graphed else None)
         torch.manual_seed(1)
         for one, other in zip(parts(), parts()[1:], strict=False):
             updater.add(one)
             updater.add(other)
             updater.step(0.01)
         if graphed:
-            assert len(updater._add) == 2  # type: ignore[arg-type]
+            assert updater.graph_count == 2
         weights.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
     torch.testing.assert_close(*weights)
 

@@ -18,8 +18,8 @@ from treeformer.data.processor import TreeProcessor
 from treeformer.models.systems import load
 from treeformer.progress import Progress
 from treeformer.training import checkpoints
-from treeformer.training.dev import dev_set
-from treeformer.training.experiment import examples_of
+from treeformer.training.dev import DevSet
+from treeformer.training.experiment import training_examples
 from treeformer.training.loop import train
 from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe
@@ -156,10 +156,10 @@ def test_a_share_of_the_examples_is_of_the_same_sentences_for_every_system(
     sentences = corpus["train"].share(0.5)
     for system in ("tree-transformer", "transformer"):
         changes = f"model={system}", f"systems.{system}.phrases={phrases}", "training.share=0.5"
-        found = examples_of(experiment(corpus, *changes), corpus)
+        found = training_examples(experiment(corpus, *changes), corpus)
         whole = corpus["train"].phrases().within(sentences) if phrases == "true" else sentences
         assert found.sizes.tolist() == whole.sizes.tolist()
-        assert len(found) < len(examples_of(experiment(corpus, *changes[:2]), corpus))
+        assert len(found) < len(training_examples(experiment(corpus, *changes[:2]), corpus))
 
 
 def test_runs_repeat_to_the_bit_and_seeds_differ(corpus: PreparedCorpus, tmp_path: Path) -> None:
@@ -215,9 +215,8 @@ def test_the_last_checkpoints_are_averaged_if_that_is_better_on_dev(
         assert facts["averaged"] == 0
         best_weights_are_loaded(corpus, folder)
     recipe = experiment(corpus, *changes).resolved()
-    found = dev_set(recipe, corpus, Processes("cpu"))
-    assert found is not None
-    assert found.scores(model)["loss"] == pytest.approx(facts["best"])
+    dev = DevSet(recipe, corpus, Processes("cpu"))
+    assert dev.scores(model)["loss"] == pytest.approx(facts["best"])
 
 
 def test_the_average_is_kept_anyway_if_it_is_preferred(corpus: PreparedCorpus, tmp_path: Path) -> None:
@@ -277,7 +276,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_is_not_saved(
     corpus: PreparedCorpus, tmp_path: Path
 ) -> None:
     changes = ["training.learning_rate=1e30", "training.warm_up=0", "training.schedule=constant"]
-    with pytest.raises(ValueError, match=r"run: the loss .* no finite number .*lower learning rate"):
+    with pytest.raises(ValueError, match=r"run: the loss .* became infinite or NaN .*lower learning rate"):
         run(corpus, tmp_path / "run", *changes)
     assert checkpoints.steps(tmp_path / "run" / "state") == []
 
@@ -330,7 +329,7 @@ class TestRefusals:
 
     def test_a_folder_of_something_else(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("")
-        with pytest.raises(ValueError, match="there is something else"):
+        with pytest.raises(ValueError, match="contains other files"):
             run(corpus, tmp_path)
 
     @pytest.mark.parametrize(

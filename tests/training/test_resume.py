@@ -98,7 +98,7 @@ def test_a_truncated_checkpoint_costs_the_updates_since_the_one_before(
     told = StopAt(-1)
     go(corpus, tmp_path / "cut", "training.keep=3", progress=told)
     assert str(tmp_path / "cut" / "state" / "10") in told.lines[0]
-    assert "goes on after update 8" in told.lines[1]
+    assert "resumes after update 8" in told.lines[1]
     same(tmp_path / "whole", tmp_path / "cut")
 
 
@@ -111,8 +111,8 @@ def test_a_run_goes_on_from_before_its_best_if_that_is_broken(corpus: PreparedCo
     (tmp_path / "cut" / "state" / "8" / "model.safetensors").write_bytes(b"")
     told = StopAt(-1)
     go(corpus, tmp_path / "cut", *changes, progress=told)
-    assert "the model that is there stays" in told.lines[1]
-    assert "goes on after update 6" in told.lines[2]
+    assert "the exported model is kept" in told.lines[1]
+    assert "resumes after update 6" in told.lines[2]
     same(tmp_path / "whole", tmp_path / "cut")
 
 
@@ -155,7 +155,7 @@ def test_ctrl_c_on_the_command_line_saves_and_the_same_command_goes_on(
     assert "Traceback" not in errors
     again = subprocess.run(whole, env=environment(), capture_output=True, text=True, check=False, timeout=250)
     assert again.returncode == 0, again.stderr
-    assert "goes on after update" in again.stderr
+    assert "resumes after update" in again.stderr
     assert "400 updates" in again.stderr
     go(corpus, tmp_path / "whole", *changes)
     same(tmp_path / "whole", tmp_path / "cut")

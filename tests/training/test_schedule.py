@@ -6,16 +6,16 @@ import math
 
 import pytest
 
-from treeformer.training.schedule import Schedule, learning_rate
+from treeformer.training.recipe import Schedule, TrainingRecipe
 
 UPDATES = 1000
 
 
 def rates(schedule: Schedule, warm_up: int) -> list[float]:
-    return [
-        learning_rate(n, schedule=schedule, peak=0.5, warm_up=warm_up, updates=UPDATES)
-        for n in range(1, UPDATES + 1)
-    ]
+    training = TrainingRecipe(
+        updates=UPDATES, tokens=1, learning_rate=0.5, schedule=schedule, warm_up=warm_up
+    )
+    return [training.rate(update) for update in range(1, UPDATES + 1)]
 
 
 @pytest.mark.parametrize("schedule", ["inverse-square-root", "cosine", "constant"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,10 @@ from treeformer.data.corpus import PreparedCorpus
 from treeformer.models.systems import load
 from treeformer.ops.levels import bounded_levels
 from treeformer.progress import Progress
-from treeformer.training.experiment import examples_of, model_of, updates_of
-from treeformer.training.graphs import GraphedBatches, GraphedStep
+from treeformer.training.experiment import build_model, endless_updates, training_examples
 from treeformer.training.loop import train
 from treeformer.training.losses import loss_sum
+from treeformer.training.processes import Processes
 from treeformer.training.updates import Updater
 
 
@@ -63,18 +64,16 @@ def test_graphs_learn_what_is_learnt_without_them(corpora: dict[str, PreparedCor
     for graphed in (False, True):
         place = recorder()
         torch.manual_seed(1)
-        updater = Updater(model_of(recipe, corpus).to(place.device).train(), recipe.training)
-        if graphed:
-            changed = (updater.gradients, updater.sums)
-            updater._add = GraphedBatches(updater._add_part, changed, place)
-            updater._step = GraphedStep(updater._step_eagerly, place)
-        examples = examples_of(recipe, corpus)
+        model = build_model(recipe, corpus).to(place.device).train()
+        updater = Updater(model, recipe.training, recorder=place if graphed else None)
+        examples = training_examples(recipe, corpus)
         plan = BatchPlan(examples.sizes, "trees", recipe.training.tokens, seed=1)
-        for _, parts in zip(range(12), updates_of(examples, plan, recipe.training), strict=False):
+        updates = endless_updates(examples, plan, recipe.training, Processes("cpu"))
+        for parts in islice(updates, 12):
             for part in parts:
                 updater.add(part)
             updater.step(0.001)
-        weights.append(torch.cat([parameter.detach().flatten() for parameter in updater.model.parameters()]))
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
     torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)
 
 
@@ -85,10 +84,10 @@ def test_while_a_graph_is_recorded_no_value_is_read(
     monkeypatch.setattr("treeformer.nn.tree_lstm.levels", bounded_levels)
     corpus = corpora[system]
     recipe = experiment(corpus, "training.workers=0").resolved()
-    model = model_of(recipe, corpus).to("meta").train()  # tensors without values
-    examples = examples_of(recipe, corpus)
+    model = build_model(recipe, corpus).to("meta").train()  # tensors without values
+    examples = training_examples(recipe, corpus)
     plan = BatchPlan(examples.sizes, "trees", recipe.training.tokens, seed=1)
-    (part,) = next(updates_of(examples, plan, recipe.training))
+    (part,) = next(endless_updates(examples, plan, recipe.training, Processes("cpu")))
     loss, _ = loss_sum(model, {name: tensor.to("meta") for name, tensor in part.items()})
     loss.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())

@@ -13,7 +13,7 @@ from tests.training.test_loop import LoggedLines
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.models.systems import SYSTEMS
 from treeformer.training import checkpoints
-from treeformer.training.experiment import model_of, start_from_vectors
+from treeformer.training.experiment import VectorCounts, build_model, initialise_embeddings
 from treeformer.training.loop import train
 
 
@@ -40,10 +40,10 @@ def test_the_embedding_of_every_system_returns_the_vectors_of_known_words(
         corpus, f"model={name}", f"systems.{name}={{sizes: {{d_model: 16}}}}", f"vectors={path}"
     )
     torch.manual_seed(0)
-    plain = model_of(recipe, corpus)
+    plain = build_model(recipe, corpus)
     torch.manual_seed(0)
-    model = model_of(recipe, corpus)
-    assert start_from_vectors(model, recipe, corpus) == (2, len(SCORES))
+    model = build_model(recipe, corpus)
+    assert initialise_embeddings(model, recipe, corpus) == VectorCounts(2, len(SCORES))
     embedding, vocabulary = model.get_input_embeddings(), corpus.processor.vocabulary
     known = [vocabulary.ids(word)[0] for word in ("good", "film")]
     expected = torch.tensor([content["good"], content["film"]])
@@ -61,8 +61,8 @@ def test_pieces_that_are_whole_words_start_from_vectors_too(tmp_path: Path) -> N
     assert {word for word in SCORES if len(vocabulary.ids(word)) == 1} <= set(whole)
     path, content = vectors(tmp_path, ["the"], 16)
     recipe = experiment(corpus, f"vectors={path}")
-    model = model_of(recipe, corpus)
-    assert start_from_vectors(model, recipe, corpus) == (1, len(whole))
+    model = build_model(recipe, corpus)
+    assert initialise_embeddings(model, recipe, corpus) == VectorCounts(1, len(whole))
     found = model.get_input_embeddings()(torch.tensor(vocabulary.ids("the")))
     torch.testing.assert_close(found, torch.tensor([content["the"]]))
 

@@ -1,145 +1,153 @@
-"""Checkpoints: folders ``STEP`` that are whole or not there, whenever the machine stops.
+"""Checkpoints: folders ``STEP`` that are complete or absent, even if the machine stops.
 
-A checkpoint is written beside its place under a name with a dot, every file is flushed to the disk, a
-manifest with the hash of each comes last, and only then the folder gets its name. What does not match its
-manifest is no checkpoint. Tensors are safetensors files, all else is JSON: reading one runs no code.
+A checkpoint is written into a hidden folder. Every file is synced to the disk, the manifest with the hash
+of each file is written last, and only then the folder gets its name. A folder that does not match its
+manifest is not used. Tensors are safetensors files and the rest is JSON: reading one runs no code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import safetensors.torch
 import torch
 from torch import Tensor
 
-from treeformer.storage import flush_folder, write_synced
+from treeformer.storage import move_folder, remove_folder, write_synced
 
-_MANIFEST, _FACTS = "manifest.json", "facts.json"
-Tensors = Mapping[str, Tensor]
+_MANIFEST, _POSITION = "manifest.json", "facts.json"
+_TENSORS = ".safetensors"
+
+
+@dataclass
+class Position:
+    """How far training is."""
+
+    step: int = 0  #: updates done
+    epoch: int = 0
+    place: int = 0  #: updates done in this epoch
+    best: float | None = None  #: best score on dev
+    best_step: int = 0  #: update after which it was reached
+    misses: int = 0  #: evaluations since then
+    seconds: float = 0.0  #: spent training
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint holds: named groups of tensors, and facts."""
+    """Content of a checkpoint: named groups of tensors, and the position."""
 
     tensors: dict[str, dict[str, Tensor]]
-    facts: dict[str, Any]
+    position: Position
 
 
-def save(state: Path, step: int, tensors: Mapping[str, Tensors], facts: Mapping[str, Any]) -> Path:
-    """Write ``state/STEP``. If that fails, older checkpoints are as they were, and the error says so.
+def save(state: Path, tensors: Mapping[str, Mapping[str, Tensor]], position: Position) -> Path:
+    """Write the checkpoint ``state/STEP``. If that fails, older checkpoints stay, and the error says so.
 
     Args:
         state: the folder of all checkpoints.
-        step: the number of this one.
-        tensors: groups of tensors; each becomes one file.
-        facts: what JSON can hold.
+        tensors: groups of tensors; each becomes a file.
+        position: its step names the checkpoint.
     """
-    place, beside = state / str(step), state / f".{step}.part"
+    folder = state / str(position.step)
+    part = state / f".{position.step}.part"
     hashes: dict[str, str] = {}
+
+    def write(name: str, content: bytes) -> None:
+        write_synced(part / name, content)
+        hashes[name] = hashlib.sha256(content).hexdigest()
+
     try:
-        state.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir()
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
         for name, group in tensors.items():
-            whole = {key: tensor.detach().contiguous().cpu() for key, tensor in group.items()}
-            hashes[f"{name}.safetensors"] = write_synced(
-                beside / f"{name}.safetensors", safetensors.torch.save(whole)
-            )
-        hashes[_FACTS] = write_synced(beside / _FACTS, _json(facts))
-        write_synced(beside / _MANIFEST, _json(hashes))
-        flush_folder(beside)
-        if place.exists():
-            shutil.rmtree(place)
-        os.rename(beside, place)
-        flush_folder(state)
+            write(f"{name}{_TENSORS}", tensor_file(group))
+        write(_POSITION, _json(asdict(position)))
+        write_synced(part / _MANIFEST, _json(hashes))
+        move_folder(part, folder)
     except OSError as error:
-        shutil.rmtree(beside, ignore_errors=True)
-        there = steps(state)
-        kept = f"that of update {there[-1]} is there" if there else "there is no earlier one"
+        shutil.rmtree(part, ignore_errors=True)
+        older = steps(state)
+        kept = f"that of update {older[-1]} is kept" if older else "there is no earlier one"
         raise OSError(
-            f"{place}: the checkpoint could not be written ({error.strerror}); {kept}. "
-            "Make room and run the same command again: it goes on from there"
+            f"{folder}: the checkpoint could not be written ({error.strerror}); {kept}. "
+            "Free some space and run the same command again to resume"
         ) from error
-    return place
+    return folder
 
 
-def load(place: Path) -> Checkpoint:
-    """The checkpoint in this folder; ``ValueError`` if a file is missing, cut short or changed."""
+def load(folder: Path) -> Checkpoint:
+    """Read a checkpoint; ``ValueError`` if a file is missing, truncated or changed."""
     try:
-        hashes = json.loads((place / _MANIFEST).read_bytes())
-        contents = {name: (place / name).read_bytes() for name in hashes}
+        hashes = json.loads((folder / _MANIFEST).read_bytes())
+        contents = {name: (folder / name).read_bytes() for name in hashes}
     except (OSError, ValueError) as error:
-        raise ValueError(f"{place}: not a whole checkpoint ({error})") from error
+        raise ValueError(f"{folder}: incomplete checkpoint ({error})") from error
     for name, content in contents.items():
         if hashlib.sha256(content).hexdigest() != hashes[name]:
-            raise ValueError(f"{place / name}: cut short or changed since it was written")
-    return Checkpoint(
-        {
-            name.removesuffix(".safetensors"): safetensors.torch.load(content)
-            for name, content in contents.items()
-            if name.endswith(".safetensors")
-        },
-        json.loads(contents[_FACTS]),
-    )
+            raise ValueError(f"{folder / name}: truncated or changed since it was written")
+    position = Position(**json.loads(contents.pop(_POSITION)))
+    tensors = {name.removesuffix(_TENSORS): safetensors.torch.load(file) for name, file in contents.items()}
+    return Checkpoint(tensors, position)
 
 
 def steps(state: Path) -> list[int]:
-    """The numbers of all checkpoints that are there, in order."""
+    """Steps of all checkpoints in a folder, in ascending order."""
     if not state.is_dir():
         return []
-    return sorted(int(place.name) for place in state.iterdir() if place.name.isdecimal())
+    return sorted(int(folder.name) for folder in state.iterdir() if folder.name.isdecimal())
 
 
-def latest(state: Path, report: Callable[[str], None]) -> Checkpoint | None:
-    """The last checkpoint that is whole, None if there never was one. Broken ones after it are removed."""
-    broken: list[int] = []
-    found: Checkpoint | None = None
+def latest(state: Path, log: Callable[[str], None]) -> Checkpoint | None:
+    """The last intact checkpoint, None if none was ever written. Damaged ones after it are removed."""
+    for rest in state.glob(".*"):  # of a save or removal that was interrupted
+        shutil.rmtree(rest, ignore_errors=True)
+    damaged: list[int] = []
     for step in reversed(steps(state)):
         try:
-            found = load(state / str(step))
-            break
+            checkpoint = load(state / str(step))
         except ValueError as error:
-            report(f"warning: {error}; trying the checkpoint before it")
-            broken.append(step)
-    if broken and found is None:
-        raise ValueError(f"{state}: none of the checkpoints is whole; remove the run to begin anew")
-    remove(state, broken)
-    for rest in state.glob(".*.part") if state.is_dir() else ():
-        shutil.rmtree(rest, ignore_errors=True)
-    return found
+            log(f"warning: {error}; trying the checkpoint before it")
+            damaged.append(step)
+        else:
+            remove(state, damaged)
+            return checkpoint
+    if damaged:
+        raise ValueError(f"{state}: every checkpoint is damaged; delete the run to start again")
+    return None
 
 
 def remove(state: Path, unwanted: Iterable[int]) -> None:
-    """Remove checkpoints; one that is half removed has no number any more."""
+    """Remove the checkpoints of these steps."""
     for step in unwanted:
-        beside = state / f".{step}.part"
-        shutil.rmtree(beside, ignore_errors=True)
-        os.rename(state / str(step), beside)
-        shutil.rmtree(beside, ignore_errors=True)
+        remove_folder(state / str(step))
 
 
 def prune(state: Path, *, every: int, keep: int, wanted: Collection[int]) -> None:
-    """Keep the last ``keep`` checkpoints at multiples of ``every``, the wanted ones and the very last."""
-    there = steps(state)
-    regular = [step for step in there if step % every == 0]
-    kept = {*regular[-keep:], *wanted, *there[-1:]}
-    remove(state, [step for step in there if step not in kept])
+    """Keep the last ``keep`` checkpoints at multiples of ``every``, the wanted ones and the last one."""
+    existing = steps(state)
+    regular = [step for step in existing if step % every == 0]
+    kept = {*regular[-keep:], *wanted, *existing[-1:]}
+    remove(state, [step for step in existing if step not in kept])
 
 
-def average(groups: Sequence[Tensors]) -> dict[str, Tensor]:
-    """The mean of each tensor, in its own dtype; summed in float64."""
+def average(groups: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Mean of each tensor, in its dtype; summed in float64."""
     return {
         name: (sum(group[name].to(torch.float64) for group in groups) / len(groups)).to(first.dtype)  # type: ignore[union-attr]
         for name, first in groups[0].items()
     }
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
+def tensor_file(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
+    """Content of a safetensors file."""
+    on_cpu = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+    return safetensors.torch.save(on_cpu, metadata=metadata)
+
+
+def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=1).encode()

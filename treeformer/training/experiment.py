@@ -1,12 +1,12 @@
-"""What a recipe and a prepared corpus make together: a model, its examples and updates."""
+"""What training starts from: the model of a recipe, the examples of a corpus, and its updates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,13 +19,14 @@ from treeformer.data.vectors import read_vectors, vector_width
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import build, size_names
 from treeformer.nn import ScaledEmbedding
+from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe, TrainingRecipe
 
-Parts = list[dict[str, Tensor]]
+Parts = list[dict[str, Tensor]]  #: the batches of one update that one process works on
 
 
-def model_of(recipe: Recipe, corpus: PreparedCorpus) -> PreTrained:
-    """A model with fresh weights."""
+def build_model(recipe: Recipe, corpus: PreparedCorpus) -> PreTrained:
+    """The model of a recipe with random weights."""
     manifest = corpus.manifest
     return build(
         recipe.system,
@@ -37,16 +38,17 @@ def model_of(recipe: Recipe, corpus: PreparedCorpus) -> PreTrained:
     )
 
 
-class VectorCounts(NamedTuple):
-    """How many of the words that are one token have a vector."""
+@dataclass(frozen=True)
+class VectorCounts:
+    """Number of words that are one token, and of those that have a vector."""
 
     found: int
     words: int
 
 
 @torch.no_grad()
-def start_from_vectors(model: PreTrained, recipe: Recipe, corpus: PreparedCorpus) -> VectorCounts | None:
-    """Make the embedding return the vectors of the recipe's file, for words that it has; None without one."""
+def initialise_embeddings(model: PreTrained, recipe: Recipe, corpus: PreparedCorpus) -> VectorCounts | None:
+    """Set the embeddings of known words to the vectors of the recipe; None if it names no file."""
     if recipe.vectors is None:
         return None
     path, embedding = Path(recipe.vectors), model.get_input_embeddings()
@@ -66,8 +68,8 @@ def start_from_vectors(model: PreTrained, recipe: Recipe, corpus: PreparedCorpus
     return VectorCounts(len(vectors), len(words))
 
 
-def examples_of(recipe: Recipe, corpus: PreparedCorpus) -> Examples:
-    """What the model learns from: sentences, or every phrase as a sequence of its own; or a share of both."""
+def training_examples(recipe: Recipe, corpus: PreparedCorpus) -> Examples:
+    """The examples to train on: sentences or all their phrases, or a share of them."""
     split, share = corpus["train"], recipe.training.share
     if share is None:
         return split.phrases() if recipe.system_recipe.phrases else split
@@ -75,26 +77,23 @@ def examples_of(recipe: Recipe, corpus: PreparedCorpus) -> Examples:
     return split.phrases().within(sentences) if recipe.system_recipe.phrases else sentences
 
 
-def updates_of(
+def endless_updates(
     examples: Examples,
     plan: BatchPlan,
     training: TrainingRecipe,
+    processes: Processes,
     *,
     epoch: int = 0,
     place: int = 0,
-    rank: int = 0,
-    processes: int = 1,
-    pin_memory: bool = False,
 ) -> Generator[Parts, None, None]:
-    """The parts of each update that are a process's own, without end.
+    """For each update the parts of this process, epoch after epoch.
 
     Args:
-        examples: what the plan was made for.
-        plan: says what goes together.
-        training: says in how many parts a process works.
-        epoch, place: where to begin: so many updates of that epoch are done.
-        rank, processes: whose parts.
-        pin_memory: give tensors that a GPU can copy while it works.
+        examples: the examples that the plan was made for.
+        plan: which examples make up each update.
+        training: says into how many parts a process splits its share.
+        processes: share the examples of an update.
+        epoch, place: start in this epoch, after ``place`` of its updates.
     """
     parts = training.accumulation
     while True:
@@ -103,10 +102,10 @@ def updates_of(
             plan,
             epoch,
             first=place,
-            rank=list(range(rank * parts, (rank + 1) * parts)),
-            shards=processes * parts,
+            rank=list(range(processes.rank * parts, (processes.rank + 1) * parts)),
+            shards=processes.count * parts,
             workers=training.workers,
-            pin_memory=pin_memory,
+            pin_memory=processes.device.type == "cuda",
         )
         while update := list(islice(batches, parts)):
             yield update

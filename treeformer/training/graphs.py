@@ -1,7 +1,7 @@
-"""CUDA graphs: work on the GPU that is recorded once and then started as a whole.
+"""CUDA graphs: GPU work that is recorded once and then launched as a whole.
 
-Small models wait for the launch of their kernels; a graph has one launch. It is bound to its shapes and to
-the memory that it was recorded with, so there is one for each shape, which reads batches from own buffers.
+Small models spend their time launching kernels; a graph is one launch. A graph is bound to the shapes and
+the memory it was recorded with, so each shape of a batch has a graph with input buffers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-Batch = Mapping[str, Tensor]
+Tensors = Mapping[str, Tensor]
 Shapes = tuple[torch.Size, ...]
 
-LIMIT = 64  #: graphs at most; batches of further shapes are worked on without
+LIMIT = 64  #: number of graphs; batches of further shapes run without one
 
 
 class _Graph(NamedTuple):
@@ -35,21 +35,21 @@ class Recorder:
         self.pool = torch.cuda.graph_pool_handle()
 
     @contextmanager
-    def chance_unchanged(self) -> Iterator[None]:
-        """What is done within it leaves the generator of random numbers where it was."""
+    def random_state_unchanged(self) -> Iterator[None]:
+        """Restore the random number generator afterwards."""
         state = torch.cuda.get_rng_state(self.device)
         yield
         torch.cuda.set_rng_state(state, self.device)
 
     def rehearse(self, work: Callable[[], None]) -> None:
-        """Do the work on the stream of the recordings, so that what is made on first use is there."""
+        """Run the work on the recording stream, so that everything allocated on first use exists."""
         self.stream.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self.stream):
             work()
         torch.cuda.current_stream(self.device).wait_stream(self.stream)
 
     def record(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """The work as a graph; it is not done. Threads that load data may go on meanwhile."""
+        """Record the work without running it. Threads that load data may continue meanwhile."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
             work()
@@ -57,18 +57,20 @@ class Recorder:
 
 
 class GraphedBatches:
-    """Work on batches, as a graph from the second time that a shape comes.
+    """Work on batches that is replayed as a graph from the second batch of each shape.
 
-    Random numbers are drawn as without graphs: dropout differs from replay to replay, and recording a graph
-    leaves the generator where it was.
+    Random numbers are drawn as without graphs: dropout differs from replay to replay, and recording leaves
+    the generator unchanged.
 
     Args:
-        work: what to do with a batch on the GPU. It may change ``changed`` and nothing else.
-        changed: what the work changes, and recording must not.
+        work: moves a batch to the GPU and works on it. It may change ``changed`` and nothing else.
+        changed: tensors that the work changes, which recording must restore.
         recorder: where to record.
     """
 
-    def __init__(self, work: Callable[[Batch], None], changed: Sequence[Tensor], recorder: Recorder) -> None:
+    def __init__(
+        self, work: Callable[[Tensors], None], changed: Sequence[Tensor], recorder: Recorder
+    ) -> None:
         self._work = work
         self._changed = changed
         self._recorder = recorder
@@ -76,30 +78,28 @@ class GraphedBatches:
         self._graphs: dict[Shapes, _Graph] = {}
 
     def __len__(self) -> int:
-        """The number of graphs."""
+        """Number of graphs."""
         return len(self._graphs)
 
-    def __call__(self, batch: Batch) -> None:
-        """Do the work on a batch that may lie in the memory of the host."""
+    def __call__(self, batch: Tensors) -> None:
+        """Do the work on a batch, which may be in host memory."""
         shapes = tuple(tensor.shape for tensor in batch.values())
-        found = self._graphs.get(shapes)
-        if found is None:
-            device = self._recorder.device
-            batch = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
-            self._seen[shapes] += 1
-            if self._seen[shapes] < 2 or len(self._graphs) >= LIMIT:
+        self._seen[shapes] += 1
+        if shapes not in self._graphs:
+            if self._seen[shapes] == 1 or len(self._graphs) >= LIMIT:
                 self._work(batch)
                 return
-            found = self._graphs[shapes] = self._record(batch)
-        else:
-            for name, buffer in found.buffers.items():
-                buffer.copy_(batch[name], non_blocking=True)
-        found.graph.replay()
+            self._graphs[shapes] = self._record(batch)
+        buffers, graph = self._graphs[shapes]
+        for name, buffer in buffers.items():
+            buffer.copy_(batch[name], non_blocking=True)
+        graph.replay()
 
-    def _record(self, batch: Batch) -> _Graph:
-        buffers = {name: tensor.clone() for name, tensor in batch.items()}
+    def _record(self, batch: Tensors) -> _Graph:
+        device = self._recorder.device
+        buffers = {name: tensor.to(device, copy=True) for name, tensor in batch.items()}
         before = [tensor.clone() for tensor in self._changed]
-        with self._recorder.chance_unchanged():
+        with self._recorder.random_state_unchanged():
             self._recorder.rehearse(lambda: self._work(buffers))
             graph = self._recorder.record(lambda: self._work(buffers))
         for tensor, value in zip(self._changed, before, strict=True):
@@ -108,21 +108,21 @@ class GraphedBatches:
 
 
 class GraphedStep:
-    """Work without inputs, as a graph from the second time on."""
+    """Work without inputs that is replayed as a graph from the second call."""
 
     def __init__(self, work: Callable[[], None], recorder: Recorder) -> None:
         self._work = work
         self._recorder = recorder
-        self._done = False
+        self._called = False
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
         """Do the work."""
-        if not self._done:
+        if not self._called:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an optimiser made for graphs wonders where the graph is
+                warnings.simplefilter("ignore")  # a capturable optimiser warns when it runs outside a graph
                 self._work()
-            self._done = True
+            self._called = True
             return
         if self._graph is None:
             self._graph = self._recorder.record(self._work)

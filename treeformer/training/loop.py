@@ -1,13 +1,14 @@
-"""Training: from a recipe and a prepared corpus to a run folder, going on where it stopped."""
+"""Training: from a recipe and a prepared corpus to a run folder."""
 
 from __future__ import annotations
 
 import math
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import torch
@@ -16,212 +17,230 @@ from torch import Tensor, nn
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.machine import machine
-from treeformer.models.pretrained import PreTrained
 from treeformer.progress import Progress, terminal_progress
 from treeformer.training import checkpoints
-from treeformer.training.dev import dev_set
-from treeformer.training.experiment import Parts, examples_of, model_of, start_from_vectors, updates_of
-from treeformer.training.interruption import Interruption
-from treeformer.training.meters import Meters
-from treeformer.training.metrics import metric_writer
-from treeformer.training.processes import Processes
+from treeformer.training.checkpoints import Checkpoint, Position
+from treeformer.training.dev import DevSet, check_dev_settings
+from treeformer.training.experiment import (
+    Parts,
+    build_model,
+    endless_updates,
+    initialise_embeddings,
+    training_examples,
+)
+from treeformer.training.metrics import MetricsFile, Throughput
+from treeformer.training.processes import Processes, stop_signals
 from treeformer.training.recipe import Recipe
-from treeformer.training.runs import Run, peak_memory
-from treeformer.training.state import Position, load_weights, pack, unpack
+from treeformer.training.runs import Run, RunFacts, peak_memory
 from treeformer.training.updates import Totals, Updater
 
 
 def train(
-    recipe: Recipe,
-    corpus: PreparedCorpus,
+    recipe: Recipe | str | Path,
+    corpus: PreparedCorpus | str | Path,
     output: str | Path,
     *,
     seed: int = 1,
     device: str | None = None,
     progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Train a model and leave it in the folder ``output``; what ``run.json`` there says.
+    overrides: Sequence[str] = (),
+) -> RunFacts:
+    """Train a model in the folder ``output`` and return what its ``run.json`` records.
 
-    A run that was stopped goes on from its last checkpoint and ends as if it had not been. One that is
-    finished is left alone. Ctrl-C and SIGTERM save after the update at hand and raise ``KeyboardInterrupt``.
-    Under torchrun all processes call this; all of them must see ``output``.
+    A stopped run resumes from its last checkpoint; its final weights are those of a run that never stopped.
+    A finished run is not changed. Ctrl-C and SIGTERM save a checkpoint after the current update and raise
+    ``KeyboardInterrupt``. Under torchrun every process calls this, and all of them must see ``output``.
 
     Args:
-        recipe: the experiment.
-        corpus: what ``treeformer prepare`` made for it.
+        recipe: the experiment, or a path to its YAML file.
+        corpus: what `treeformer.data.preparation.prepare` returned, or its folder.
         output: the run folder.
         seed: of weights, order and dropout.
         device: ``cpu`` or ``cuda``; by default a GPU where there is one.
-        progress: who is told how it goes; by default standard error.
+        progress: receives log lines; by default they go to standard error.
+        overrides: changes to the YAML file, such as ``training.updates=100``.
     """
+    if isinstance(recipe, Recipe):
+        if overrides:
+            raise ValueError("overrides: expected a path to a recipe; give them to Recipe.load instead")
+    else:
+        recipe = Recipe.load(recipe, overrides)
+    if not isinstance(corpus, PreparedCorpus):
+        corpus = PreparedCorpus.open(corpus)
     processes = Processes(device)
     if progress is None:
         progress = terminal_progress("updates") if processes.first else Progress()
     run = Run(Path(output), recipe.resolved(), corpus, seed)
-    processes.wait()  # all have looked at the folder before one writes there
-    if run.finished:
-        progress.log(f"{output}: this run is finished, after {run.facts['updates']} updates")
+    processes.wait()  # no process writes to the folder before all have checked it
+    if run.facts.finished:
+        progress.log(f"{output}: this run is finished, after {run.facts.updates} updates")
         return run.facts
     with _determinism(run.recipe.training.deterministic), progress:
-        _Training(run, processes, progress, seed).go()
+        _Trainer(run, processes, progress, seed).train()
     return run.facts
 
 
-class _Training:
-    """A run on its way."""
+class _Trainer:
+    """Trains one run: `train` is the loop, everything else is a step of it."""
 
     def __init__(self, run: Run, processes: Processes, progress: Progress, seed: int) -> None:
+        recipe, corpus = run.recipe, run.corpus
         self.run = run
         self.processes = processes
         self.progress = progress
-        self.training = run.recipe.training
+        self.training = recipe.training
+        self.metric = check_dev_settings(recipe, corpus)
         if processes.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(processes.device)
         torch.manual_seed(seed)
-        model = model_of(run.recipe, run.corpus).train()
-        nn.Module.to(model, processes.device)
-        torch.manual_seed(seed + 7919 * processes.rank)  # each process has a dropout of its own
-        self.updater = Updater(model, self.training, processes=processes.count)
-        self.examples = examples_of(run.recipe, run.corpus)
-        self.plan = BatchPlan(self.examples.sizes, run.recipe.system.reads, self.training.tokens, seed)
-        self.dev = dev_set(run.recipe, run.corpus, processes)
-        self.metric = self.training.metric or ("accuracy" if run.corpus.manifest.classes else "loss")
-        self.position = self._begin(model)
-        self.meters = Meters(processes)
-        self.tell = metric_writer(
-            run.folder, self.position.step, tensorboard=self.training.tensorboard, first=processes.first
-        )
+        self.model = build_model(recipe, corpus).train()
+        nn.Module.to(self.model, processes.device)
+        torch.manual_seed(seed + 7919 * processes.rank)  # dropout differs between processes
+        self.updater = Updater(self.model, self.training, processes=processes.count)
+        self.examples = training_examples(recipe, corpus)
+        self.plan = BatchPlan(self.examples.sizes, recipe.system.reads, self.training.tokens, seed)
+        self.dev = DevSet(recipe, corpus, processes) if "dev" in corpus.manifest.splits else None
+        self.position = self._start()
+        self.throughput = Throughput(processes)
+        self.metrics = None
+        if processes.first:
+            step, tensorboard = self.position.step, self.training.tensorboard
+            self.metrics = MetricsFile(run.folder, step, tensorboard=tensorboard)
 
-    def _begin(self, model: PreTrained) -> Position:
-        """Start, or go on from the last checkpoint."""
-        state, first = self.run.state, self.processes.first
-        found = checkpoints.latest(state, self.progress.log) if first else None
-        step = self.processes.agree(found.facts["step"] if found else None)
-        vectors = start_from_vectors(model, self.run.recipe, self.run.corpus) if step is None else None
-        parameters = sum(parameter.numel() for parameter in model.parameters())
-        if first:
-            facts: dict[str, Any] = {"parameters": parameters, "processes": self.processes.count}
-            if vectors:
-                facts["vectors"] = vectors._asdict()
-            self.run.begin(model, **facts, **machine(self.processes.device))
-        if step is None:
-            self.progress.log(
-                f"{self.run.folder}: {self.run.recipe.model}, {parameters:,} parameters, "
-                f"{len(self.examples):,} examples, {len(self.plan):,} updates an epoch"
-            )
-            if vectors:
-                self.progress.log(
-                    f"{self.run.recipe.vectors}: vectors of {vectors.found:,} of {vectors.words:,} words"
-                )
-            return Position()
-        position = unpack(found or checkpoints.load(state / str(step)), self.updater, self.processes)
-        if first and position.best_step:
-            self._export_again(position.best_step)
-        self.progress.log(f"{self.run.folder}: goes on after update {step}")
-        return position
-
-    def _export_again(self, best: int) -> None:
-        """Export the best model so far, in case the run was stopped between its checkpoint and its export."""
-        try:
-            weights = checkpoints.load(self.run.state / str(best)).tensors["model"]
-        except ValueError as error:  # a later one was the best, and is broken
-            self.progress.log(f"warning: {error}; the model that is there stays for now")
-        else:
-            self.run.export(weights)
-
-    def go(self) -> None:
-        """All updates that are left, and the end."""
-        with Interruption() as interruption, closing(self._updates()) as updates:
-            start = time.perf_counter() - self.position.seconds
-            while not self._over():
-                self._update(self.meters.wait_for(updates))
-                self.position.seconds = time.perf_counter() - start
-                self._look_and_save()
-                if self._asked(interruption):
-                    self._save()
-                    self.progress.log(f"stopped after update {self.position.step}; the same command goes on")
-                    raise KeyboardInterrupt
-        self._finish()
-
-    def _over(self) -> bool:
-        patience = self.training.patience
-        return self.position.step >= self.training.updates or (
-            patience is not None and self.position.misses >= patience
-        )
-
-    def _updates(self) -> Generator[Parts, None, None]:
-        """The updates that are left, and more."""
-        return updates_of(
+    def train(self) -> None:
+        """Do all updates that are left, then choose the final weights."""
+        position = self.position
+        remaining = endless_updates(
             self.examples,
             self.plan,
             self.training,
-            epoch=self.position.epoch,
-            place=self.position.place,
-            rank=self.processes.rank,
-            processes=self.processes.count,
-            pin_memory=self.processes.device.type == "cuda",
+            self.processes,
+            epoch=position.epoch,
+            place=position.place,
         )
+        with stop_signals() as stop, closing(remaining) as updates:
+            start = time.perf_counter() - position.seconds
+            while not self._is_over():
+                rate = self._update(self.throughput.next_parts(updates))
+                if self._is_due(self.training.log_every):
+                    self._log(rate)
+                position.seconds = time.perf_counter() - start
+                improved = self._is_due(self.training.evaluate_every) and self._evaluate()
+                if improved or self._is_due(self.training.saves_every) or self._is_over():
+                    self._save()
+                if improved:
+                    self._export(self.model.state_dict())
+                if self._stop_requested(stop):
+                    self._save()
+                    self.progress.log(
+                        f"stopped after update {position.step}; run the same command again to resume"
+                    )
+                    raise KeyboardInterrupt
+        self._finish()
 
-    def _update(self, parts: Parts) -> None:
-        training, position = self.training, self.position
+    def _start(self) -> Position:
+        """Write the run folder; return the start or the position of the last checkpoint."""
+        run, first = self.run, self.processes.first
+        checkpoint = checkpoints.latest(run.state, self.progress.log) if first else None
+        step = self.processes.broadcast(checkpoint.position.step if checkpoint else None)
+        vectors = initialise_embeddings(self.model, run.recipe, run.corpus) if step is None else None
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        if first:
+            facts: dict[str, Any] = {"parameters": parameters, "processes": self.processes.count}
+            if vectors is not None:
+                facts["vectors"] = vectors
+            run.begin(self.model, **facts, **machine(self.processes.device))
+        if step is not None:
+            return self._resume(checkpoint or checkpoints.load(run.state / str(step)))
+        self.progress.log(
+            f"{run.folder}: {run.recipe.model}, {parameters:,} parameters, "
+            f"{len(self.examples):,} examples, {len(self.plan):,} updates an epoch"
+        )
+        if vectors is not None:
+            self.progress.log(
+                f"{run.recipe.vectors}: vectors of {vectors.found:,} of {vectors.words:,} words"
+            )
+        return Position()
+
+    def _resume(self, checkpoint: Checkpoint) -> Position:
+        """Restore a checkpoint, and export the best model in case the run stopped before that."""
+        position = checkpoint.position
+        self.updater.load_state(checkpoint.tensors)
+        self.processes.set_random_states(checkpoint.tensors["random"])
+        if position.best_step:
+            try:
+                best = checkpoints.load(self.run.state / str(position.best_step))
+            except ValueError as error:  # it was overtaken by a later one, which is damaged
+                self.progress.log(f"warning: {error}; the exported model is kept for now")
+            else:
+                self._export(best.tensors["model"])
+        self.progress.log(f"{self.run.folder}: resumes after update {position.step}")
+        return position
+
+    def _update(self, parts: Parts) -> float:
+        """Change the weights once; return the learning rate."""
+        position = self.position
         for part in parts:
             self.updater.add(part)
         position.step += 1
         position.place += 1
         if position.place == len(self.plan):
             position.epoch, position.place = position.epoch + 1, 0
-        rate = training.rate(position.step)
+        rate = self.training.rate(position.step)
         self.updater.step(rate)
-        if position.step % training.log_every == 0 or position.step == training.updates:
-            self._log(rate)
+        return rate
+
+    def _is_over(self) -> bool:
+        patience = self.training.patience
+        out_of_patience = patience is not None and self.position.misses >= patience
+        return out_of_patience or self.position.step >= self.training.updates
+
+    def _is_due(self, every: int) -> bool:
+        return self.position.step % every == 0 or self.position.step == self.training.updates
 
     def _log(self, rate: float) -> None:
-        position = self.position
-        line = self.meters.line(
-            position.step, position.epoch, rate, self._checked(self.updater.take_totals())
-        )
-        self.tell(line)
+        position, totals = self.position, self.updater.take_totals()
+        self._check_finite(totals)
+        line = self.throughput.line(position.step, position.epoch, rate, totals)
+        self._write_metrics(line)
         self.progress.update(
             position.step,
             self.training.updates,
-            f"loss {line['loss']:.3f}, best {self.metric} {_shown(position.best)}, "
+            f"loss {line['loss']:.3f}, best {self.metric} {_rounded(position.best)}, "
             f"{line['tokens_per_second']:,.0f} tokens/s",
         )
 
-    def _look_and_save(self) -> None:
-        """Look at dev and write a checkpoint, where it is time to."""
-        training, step = self.training, self.position.step
-        last = step == training.updates
-        gained = (step % training.evaluate_every == 0 or last) and self._look()
-        if gained or last or step % training.saves_every == 0 or self._over():
-            self._save()
-        if gained and self.processes.first:
-            self.run.export(self.updater.model.state_dict())
+    def _write_metrics(self, line: Mapping[str, Any]) -> None:
+        if self.metrics is not None:
+            self.metrics.write(line)
 
-    def _look(self) -> bool:
-        """Score the model on dev; whether it is the best so far."""
+    def _evaluate(self) -> bool:
+        """Score the model on dev; return whether it is the best so far."""
         if self.dev is None:
             return False
-        position = self.position
-        scores = self.dev.scores(self.updater.model)
-        gained = self._better(scores[self.metric])
-        position.misses = 0 if gained else position.misses + 1
-        if gained:
+        position, scores = self.position, self.dev.scores(self.model)
+        improved = self._is_better(scores)
+        position.misses = 0 if improved else position.misses + 1
+        if improved:
             position.best, position.best_step = scores[self.metric], position.step
-        self.tell({"step": position.step, **_dev(scores)})
-        self.progress.log(f"update {position.step}: {_told(scores)}{', the best so far' if gained else ''}")
-        return gained
+        self._write_metrics({"step": position.step, **_dev_metrics(scores)})
+        mark = ", the best so far" if improved else ""
+        self.progress.log(f"update {position.step}: {_described(scores)}{mark}")
+        return improved
 
-    def _better(self, score: float) -> bool:
-        best = self.position.best
-        return best is None or (score < best if self.metric == "loss" else score > best)
+    def _is_better(self, scores: Mapping[str, float]) -> bool:
+        score, best = scores[self.metric], self.position.best
+        if best is None:
+            return True
+        return score < best if self.metric == "loss" else score > best
 
     def _save(self) -> None:
-        self._checked(Totals(*self.updater.totals.tolist()))
-        packed = pack(self.updater, self.position, self.processes)
+        """Write a checkpoint and remove those that are not needed."""
+        self._check_finite(Totals(*self.updater.totals.tolist()))
+        random = self.processes.random_states()
         if not self.processes.first:
             return
-        checkpoints.save(self.run.state, self.position.step, *packed)
+        checkpoints.save(self.run.state, {**self.updater.state(), "random": random}, self.position)
         checkpoints.prune(
             self.run.state,
             every=self.training.saves_every,
@@ -229,70 +248,75 @@ class _Training:
             wanted={self.position.best_step},
         )
 
-    def _checked(self, totals: Totals) -> Totals:
-        """The same, or an error if they are no numbers: then weights are lost, and must not be saved."""
+    def _export(self, weights: Mapping[str, Tensor]) -> None:
+        if self.processes.first:
+            self.run.export(weights)
+
+    def _check_finite(self, totals: Totals) -> None:
+        """Refuse to continue with weights that are not finite: they must not be saved."""
         if not all(map(math.isfinite, totals)):
-            there = checkpoints.steps(self.run.state)
+            saved = checkpoints.steps(self.run.state)
             raise ValueError(
-                f"{self.run.folder}: the loss or its gradient is no finite number since the last of "
+                f"{self.run.folder}: the loss or its gradient became infinite or NaN in the "
                 f"{totals.updates:.0f} updates up to {self.position.step} "
-                f"(last checkpoint: {there[-1] if there else 'none'}); "
+                f"(last checkpoint: {saved[-1] if saved else 'none'}); "
                 "try a lower learning rate, more warm-up or clipping"
             )
-        return totals
 
-    def _asked(self, interruption: Interruption) -> bool:
-        """Whether any process was asked to stop; several processes compare notes when they write metrics."""
+    def _stop_requested(self, stop: Event) -> bool:
+        """Whether any process was asked to stop; several processes check when they log."""
         if self.processes.count == 1:
-            return interruption.asked
+            return stop.is_set()
         if self.position.step % self.training.log_every:
             return False
-        asked = torch.tensor([float(interruption.asked)], device=self.processes.device)
-        return self.processes.sum(asked).item() > 0
+        requests = torch.tensor([float(stop.is_set())], device=self.processes.device)
+        return self.processes.sum(requests).item() > 0
 
     def _finish(self) -> None:
-        """Choose the weights that stay, and say how it went."""
+        """Export the final weights and record how the run went."""
         position, run = self.position, self.run
-        chosen = self._last_checkpoints() if self.training.average > 1 else []
-        averaged = self._averaged(chosen) if chosen else None
+        steps = self._steps_to_average()
+        mean = self._mean_of_checkpoints(steps) if steps else None
+        if mean is not None:
+            self._export(mean)
+        elif self.dev is None:
+            self._export(self.model.state_dict())
         if self.processes.first:
-            if averaged is not None:
-                run.export(averaged)
-            elif self.dev is None:
-                run.export(self.updater.model.state_dict())
-            run.tell(
+            run.update(
                 finished=True,
                 updates=position.step,
                 metric=self.metric,
                 best=position.best,
                 best_step=position.best_step,
-                averaged=0 if averaged is None else len(chosen),
+                averaged=0 if mean is None else len(steps),
                 seconds=round(position.seconds, 1),
                 peak_memory=peak_memory(self.processes.device),
             )
+        source = f"after update {position.best_step}" if mean is None else "with the mean of checkpoints"
         self.progress.log(
-            f"{run.folder}: {position.step} updates in {position.seconds:.0f} s; {self.metric} "
-            f"{_shown(position.best)} on dev "
-            + (f"after update {position.best_step}" if averaged is None else "with the mean of checkpoints")
+            f"{run.folder}: {position.step} updates in {position.seconds:.0f} s; "
+            f"{self.metric} {_rounded(position.best)} on dev {source}"
         )
 
-    def _last_checkpoints(self) -> list[int]:
-        """Steps of the checkpoints to average; a short run has fewer than were asked for."""
+    def _steps_to_average(self) -> list[int]:
+        """Steps of the last regular checkpoints; a short run has fewer than the recipe asks for."""
+        if self.training.average == 1:
+            return []
         every = self.training.saves_every
         regular = [step for step in checkpoints.steps(self.run.state) if step % every == 0]
         return regular[-self.training.average :]
 
-    def _averaged(self, chosen: list[int]) -> dict[str, Tensor] | None:
-        """The mean of these checkpoints, None if the best single one is better on dev and may be kept."""
-        state = self.run.state
-        mean = checkpoints.average([checkpoints.load(state / str(step)).tensors["model"] for step in chosen])
+    def _mean_of_checkpoints(self, steps: Sequence[int]) -> dict[str, Tensor] | None:
+        """Mean of the weights of checkpoints, None if the best checkpoint is better on dev."""
+        weights = [checkpoints.load(self.run.state / str(step)).tensors["model"] for step in steps]
+        mean = checkpoints.average(weights)
         if self.dev is None:
             return mean
-        load_weights(self.updater, mean)
-        scores = self.dev.scores(self.updater.model)
-        self.tell({"step": self.position.step, "averaged": len(chosen), **_dev(scores)})
-        self.progress.log(f"mean of the checkpoints {', '.join(map(str, chosen))}: {_told(scores)}")
-        if not (self.training.prefer_average or self._better(scores[self.metric])):
+        self.updater.load_weights(mean)
+        scores = self.dev.scores(self.model)
+        self._write_metrics({"step": self.position.step, "averaged": len(steps), **_dev_metrics(scores)})
+        self.progress.log(f"mean of the checkpoints {', '.join(map(str, steps))}: {_described(scores)}")
+        if not self.training.prefer_average and not self._is_better(scores):
             return None
         self.position.best = scores[self.metric]
         return mean
@@ -300,7 +324,7 @@ class _Training:
 
 @contextmanager
 def _determinism(wanted: bool) -> Iterator[None]:
-    """Within it, a GPU gives the same bits in each run, if that is wanted; a CPU does anyway."""
+    """Make results on a GPU repeat bit for bit, if wanted; on a CPU they always do."""
     before = torch.are_deterministic_algorithms_enabled()
     if wanted:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -313,13 +337,13 @@ def _determinism(wanted: bool) -> Iterator[None]:
             torch.use_deterministic_algorithms(before)
 
 
-def _dev(scores: dict[str, float]) -> dict[str, float]:
+def _dev_metrics(scores: Mapping[str, float]) -> dict[str, float]:
     return {f"dev_{name}": score for name, score in scores.items()}
 
 
-def _told(scores: dict[str, float]) -> str:
-    return ", ".join(f"dev {name} {_shown(score)}" for name, score in scores.items())
+def _described(scores: Mapping[str, float]) -> str:
+    return ", ".join(f"dev {name} {_rounded(score)}" for name, score in scores.items())
 
 
-def _shown(score: float | None) -> str:
+def _rounded(score: float | None) -> str:
     return "none" if score is None else f"{score:.4f}"

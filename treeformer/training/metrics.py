@@ -1,54 +1,97 @@
-"""``metrics.jsonl``: a line for each measurement of a run."""
+"""Metrics of a run: what is measured between two log lines, and the file ``metrics.jsonl``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from treeformer.storage import keep_lines
+from treeformer.training.processes import Processes
+from treeformer.training.updates import Totals
 
-Line = Mapping[str, Any]
+_MASKS = ("attention_mask", "node_mask")
 
 
-def metric_writer(folder: Path, step: int, *, tensorboard: bool, first: bool) -> Callable[[Line], None]:
-    """A function that adds a line to ``metrics.jsonl``; what is there of later updates is cut off.
+class Throughput:
+    """Counts leaves and nodes, time, and time spent waiting for data."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+        self._restart()
+
+    def _restart(self) -> None:
+        self._start = time.perf_counter()
+        self._waiting = 0.0
+        self._tokens = 0
+
+    def next_parts(self, updates: Iterator[list[dict[str, Tensor]]]) -> list[dict[str, Tensor]]:
+        """The parts of the next update, counted and timed."""
+        start = time.perf_counter()
+        parts = next(updates)
+        self._waiting += time.perf_counter() - start
+        masks = [part[name] for part in parts for name in _MASKS if name in part]
+        self._tokens += sum(int(mask.sum()) for mask in masks)
+        return parts
+
+    def line(self, step: int, epoch: int, rate: float, totals: Totals) -> dict[str, Any]:
+        """Metrics since the last line; the last three entries are times and differ from run to run."""
+        seconds = max(time.perf_counter() - self._start, 1e-9)
+        tokens = torch.tensor([float(self._tokens)], device=self._processes.device)
+        line = {
+            "step": step,
+            "epoch": epoch,
+            "loss": totals.loss / max(totals.targets, 1),
+            "gradient_norm": totals.norm / totals.updates,
+            "learning_rate": rate,
+            "tokens_per_second": round(self._processes.sum(tokens).item() / seconds, 1),
+            "updates_per_second": round(totals.updates / seconds, 2),
+            "waiting": round(self._waiting / seconds, 4),
+        }
+        self._restart()
+        return line
+
+
+class MetricsFile:
+    """``metrics.jsonl`` of a run, one JSON object a line.
 
     Args:
         folder: the run.
-        step: after which update it goes on.
+        step: the update after which training resumes; lines of later updates are cut off.
         tensorboard: write the numbers for TensorBoard, too.
-        first: whether this process writes at all.
     """
-    if not first:
-        return lambda line: None
-    path = folder / "metrics.jsonl"
-    keep_lines(path, lambda line: _belongs(line, step))
-    board = _board(folder, step) if tensorboard else None
 
-    def add(line: Line) -> None:
-        with open(path, "a", encoding="utf-8") as stream:
+    def __init__(self, folder: Path, step: int, *, tensorboard: bool) -> None:
+        self._path = folder / "metrics.jsonl"
+        keep_lines(self._path, lambda line: _is_before(line, step))
+        self._board = _tensorboard_writer(folder, step) if tensorboard else None
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Append a line."""
+        with open(self._path, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(line) + "\n")
-        if board is not None:
+        if self._board is not None:
             for name, value in line.items():
                 if name != "step":
-                    board.add_scalar(name, value, line["step"])
-            board.flush()
-
-    return add
+                    self._board.add_scalar(name, value, line["step"])
+            self._board.flush()
 
 
-def _belongs(line: bytes, step: int) -> bool:
-    """Whether a run that goes on after update ``step`` would not write this line again."""
+def _is_before(line: bytes, step: int) -> bool:
+    """Whether a run that resumes after update ``step`` will not write this line again."""
     try:
-        known = json.loads(line)
-        return known["step"] <= step and "averaged" not in known
+        metrics = json.loads(line)
+        return metrics["step"] <= step and "averaged" not in metrics
     except (ValueError, KeyError, TypeError):
         return False
 
 
-def _board(folder: Path, step: int) -> Any:
+def _tensorboard_writer(folder: Path, step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

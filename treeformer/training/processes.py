@@ -1,8 +1,13 @@
-"""The processes that train together: started by torchrun, joined by accelerate."""
+"""The processes that train together: started by torchrun, joined by accelerate; and signals to stop."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar
 
 import torch
 from accelerate import PartialState
@@ -15,10 +20,10 @@ T = TypeVar("T")
 
 
 class Processes:
-    """All processes of a run; without torchrun there is this one alone.
+    """All processes of a run; without torchrun this process alone.
 
     Args:
-        device: ``cpu``, ``cuda``, or None for the GPU where there is one. Each process has a GPU of its own.
+        device: ``cpu``, ``cuda``, or None for a GPU where there is one. Each process uses another GPU.
     """
 
     def __init__(self, device: str | None = None) -> None:
@@ -30,20 +35,20 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that writes files and reports."""
+        """Whether this process writes files and reports."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
-        """The sum over all processes, in place."""
+        """Sum a tensor over all processes, in place."""
         if self.count > 1:
             torch.distributed.all_reduce(tensor)
         return tensor
 
-    def gather(self, things: list[T]) -> list[T]:
-        """The small things of all processes in one list."""
-        return gather_object(things) if self.count > 1 else things
+    def gather(self, values: list[T]) -> list[T]:
+        """The small objects of all processes in one list."""
+        return gather_object(values) if self.count > 1 else values
 
-    def agree(self, value: int | None) -> int | None:
+    def broadcast(self, value: T) -> T:
         """The value of the first process."""
         return broadcast_object_list([value])[0] if self.count > 1 else value
 
@@ -51,7 +56,42 @@ class Processes:
         """Wait until all processes are here."""
         self._state.wait_for_everyone()
 
+    def random_states(self) -> dict[str, Tensor]:
+        """State of the random number generators of all processes. Every process must call this."""
+        states = {f"cpu.{self.rank}": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            states[f"cuda.{self.rank}"] = torch.cuda.get_rng_state(self.device)
+        return {name: state for gathered in self.gather([states]) for name, state in gathered.items()}
+
+    def set_random_states(self, states: Mapping[str, Tensor]) -> None:
+        """Restore the generators of this process, if it took part when the states were saved."""
+        if f"cpu.{self.rank}" in states:
+            torch.set_rng_state(states[f"cpu.{self.rank}"])
+        if self.device.type == "cuda" and f"cuda.{self.rank}" in states:
+            torch.cuda.set_rng_state(states[f"cuda.{self.rank}"], self.device)
+
 
 def leave() -> None:
-    """Leave the group of processes, if torchrun made one."""
+    """Leave the process group, if torchrun created one."""
     PartialState().destroy_process_group()
+
+
+@contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C or SIGTERM into an event; a second one ends the program as usual."""
+    requested = threading.Event()
+    handlers: dict[int, Any] = {}
+
+    def request(number: int, frame: FrameType | None) -> None:
+        requested.set()
+        signal.signal(number, handlers[number])
+
+    if threading.current_thread() is threading.main_thread():  # only there signals can be handled
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handlers[number] = signal.getsignal(number)
+            signal.signal(number, request)
+    try:
+        yield requested
+    finally:
+        for handled, handler in handlers.items():
+            signal.signal(handled, handler)

@@ -1,7 +1,8 @@
-"""What an experiment is: its data, its systems, how they learn and how they decode."""
+"""The recipe of an experiment: data, systems, training and decoding."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -10,59 +11,73 @@ from pydantic.fields import FieldInfo
 
 from treeformer.configuration import Settings
 from treeformer.data.recipe import DataRecipe
-from treeformer.training.schedule import Schedule, learning_rate
 
 if TYPE_CHECKING:
     from treeformer.models.systems import System
 
 Metric = Literal["accuracy", "loss", "bleu"]
+Schedule = Literal["inverse-square-root", "cosine", "constant"]
 
 
 class TrainingRecipe(Settings):
-    """How a model learns."""
+    """How a model is trained."""
 
-    updates: int = Field(ge=1, description="updates at most")
-    tokens: int = Field(ge=1, description="what one update reads: leaves and nodes, over all processes")
+    updates: int = Field(ge=1, description="largest number of updates")
+    tokens: int = Field(ge=1, description="leaves and nodes in one update, over all processes")
     share: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="learn from this share of the examples, the same for every system",
+        description="train on this share of the examples, the same ones for every system",
     )
-    learning_rate: float = Field(gt=0, description="its highest value")
-    schedule: Schedule = Field(default="inverse-square-root", description="how it falls after the warm-up")
+    learning_rate: float = Field(gt=0, description="highest learning rate")
+    schedule: Schedule = Field(
+        default="inverse-square-root", description="how the learning rate falls after the warm-up"
+    )
     warm_up: int = Field(default=0, ge=0, description="updates until the learning rate is highest")
-    weight_decay: float = Field(default=0.0, ge=0, description="of the matrices of linear maps, decoupled")
+    weight_decay: float = Field(
+        default=0.0, ge=0, description="decoupled weight decay of the weights of linear layers"
+    )
     label_smoothing: float = Field(
-        default=0.0, ge=0, lt=1, description="share of a target that goes to all classes or tokens alike"
+        default=0.0, ge=0, lt=1, description="share of a target that is spread over all classes or tokens"
     )
-    clip: float = Field(default=0.0, ge=0, description="largest norm of the gradient; 0: any")
-    r_drop: float = Field(default=0.0, ge=0, description="weight of R-Drop's divergence; 0: none")
+    clip: float = Field(default=0.0, ge=0, description="largest norm of the gradient; 0: no clipping")
+    r_drop: float = Field(default=0.0, ge=0, description="weight of R-Drop's divergence; 0: no R-Drop")
     word_dropout: float = Field(
-        default=0.0, ge=0, lt=1, description="share of the source's tokens that are read as unknown"
+        default=0.0, ge=0, lt=1, description="share of source tokens that are replaced by the unknown token"
     )
-    accumulation: int = Field(default=1, ge=1, description="parts in which a process works on an update")
+    accumulation: int = Field(
+        default=1, ge=1, description="parts into which a process splits its share of an update"
+    )
     bf16: bool = Field(default=False, description="compute in bfloat16 where that is safe")
-    evaluate_every: int = Field(default=500, ge=1, description="updates between two looks at dev")
+    evaluate_every: int = Field(default=500, ge=1, description="updates between two evaluations on dev")
     metric: Metric | None = Field(
-        default=None, description="what makes a model the best; accuracy of classifiers, loss of translators"
+        default=None,
+        description="dev score that chooses the best model; default: accuracy for classifiers, loss for "
+        "translators",
     )
-    patience: int | None = Field(default=None, ge=1, description="looks at dev without gain before it ends")
-    save_every: int | None = Field(default=None, ge=1, description="default: as evaluate_every")
-    keep: int = Field(default=2, ge=1, description="how many checkpoints stay, beside the best")
+    patience: int | None = Field(
+        default=None, ge=1, description="stop after this number of evaluations without improvement"
+    )
+    save_every: int | None = Field(
+        default=None, ge=1, description="updates between two checkpoints; default: evaluate_every"
+    )
+    keep: int = Field(default=2, ge=1, description="number of checkpoints to keep, besides the best")
     average: int = Field(
         default=1,
         ge=1,
-        description="average the last so many checkpoints at the end; kept if better on dev than the best",
+        description="number of last checkpoints to average at the end; used if better on dev than the best",
     )
     prefer_average: bool = Field(
-        default=False, description="keep the average anyway: the best of many looks at dev is partly luck"
+        default=False,
+        description="use the average even if the best checkpoint scores higher: the best of many "
+        "evaluations is partly luck",
     )
     log_every: int = Field(default=100, ge=1, description="updates between two lines of metrics")
-    workers: int = Field(default=1, ge=0, description="threads that put batches together ahead of time")
-    graphs: bool = Field(default=False, description="CUDA graphs, one for each shape of a batch")
-    deterministic: bool = Field(default=False, description="the same bits in each run on a GPU; slower")
-    tensorboard: bool = Field(default=False, description="metrics for TensorBoard, too")
+    workers: int = Field(default=1, ge=0, description="threads that build batches ahead of time")
+    graphs: bool = Field(default=False, description="use CUDA graphs, one for each shape of a batch")
+    deterministic: bool = Field(default=False, description="repeat runs bit for bit on a GPU; slower")
+    tensorboard: bool = Field(default=False, description="write metrics for TensorBoard, too")
 
     @property
     def saves_every(self) -> int:
@@ -70,22 +85,31 @@ class TrainingRecipe(Settings):
         return self.save_every or self.evaluate_every
 
     def rate(self, update: int) -> float:
-        """The learning rate of an update, counted from 1."""
-        return learning_rate(
-            update,
-            schedule=self.schedule,
-            peak=self.learning_rate,
-            warm_up=self.warm_up,
-            updates=self.updates,
-        )
+        """Learning rate of an update, counted from 1.
+
+        It rises linearly and is highest at update ``warm_up``. Then it falls with the inverse square root
+        of the update, or along half a cosine to 0 at the last update, or stays constant.
+
+        >>> training = TrainingRecipe(updates=99, tokens=1, learning_rate=1.0, warm_up=4)
+        >>> [training.rate(update) for update in (1, 4, 16)]
+        [0.25, 1.0, 0.5]
+        """
+        if update < self.warm_up:
+            return self.learning_rate * update / self.warm_up
+        if self.schedule == "inverse-square-root":
+            return self.learning_rate * math.sqrt(max(self.warm_up, 1) / update)
+        if self.schedule == "cosine":
+            done = (update - self.warm_up) / max(self.updates - self.warm_up, 1)
+            return self.learning_rate * 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
+        return self.learning_rate
 
 
 def _optional(field: FieldInfo) -> tuple[Any, None]:
-    """The type of a field with its bounds, and no value."""
+    """Type of a field with its bounds, and None as its default."""
     return (Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation), None
 
 
-# The same keys, all of them optional: what a system trains differently.
+# All keys of `TrainingRecipe`, each of them optional: what one system trains differently.
 TrainingChanges: type[Settings] = create_model(  # type: ignore[call-overload]
     "TrainingChanges",
     __base__=Settings,
@@ -94,10 +118,10 @@ TrainingChanges: type[Settings] = create_model(  # type: ignore[call-overload]
 
 
 class SystemRecipe(Settings):
-    """A system in an experiment."""
+    """One system of an experiment."""
 
-    sizes: dict[str, Any] = Field(default_factory=dict, description="fields of its config")
-    phrases: bool = Field(default=False, description="train on every phrase as a sequence of its own")
+    sizes: dict[str, Any] = Field(default_factory=dict, description="fields of the system's config")
+    phrases: bool = Field(default=False, description="train on every phrase as a separate sequence")
     training: TrainingChanges = Field(  # type: ignore[valid-type]
         default=TrainingChanges(), description="keys of `training` with other values for this system"
     )
@@ -110,42 +134,40 @@ class SystemRecipe(Settings):
 class DecodingRecipe(Settings):
     """How a translator searches."""
 
-    beams: int = Field(default=5, ge=1, description="translations that are kept at each step; 1: greedy")
+    beams: int = Field(default=5, ge=1, description="hypotheses kept at each step; 1: greedy search")
     length_penalty: float = Field(
         default=1.0, description="scores are divided by the length to this power; larger: longer translations"
     )
 
 
 class Recipe(Settings):
-    """One experiment."""
+    """One experiment: data, systems, and how they are trained. `load` reads it from a YAML file."""
 
-    data: DataRecipe = Field(description="all that `treeformer prepare` depends on")
-    model: str = Field(description="which of the systems")
-    systems: dict[str, SystemRecipe] = Field(
-        min_length=1, description="the systems that may be trained, by name"
-    )
-    training: TrainingRecipe = Field(description="how they learn")
+    data: DataRecipe = Field(description="all settings of `treeformer prepare`")
+    model: str = Field(description="name of the system to train")
+    systems: dict[str, SystemRecipe] = Field(min_length=1, description="systems that can be trained, by name")
+    training: TrainingRecipe = Field(description="how they are trained")
     decoding: DecodingRecipe = Field(default=DecodingRecipe(), description="how translators search")
-    vectors: str | None = Field(default=None, description="file of word vectors from which a model starts")
+    vectors: str | None = Field(default=None, description="file of word vectors that initialise embeddings")
 
     @classmethod
     def give_overrides_priority(cls, content: Any, keys: Sequence[str]) -> None:
-        """``--set training.KEY`` holds for all systems, also for those that train differently."""
+        """Let an override of ``training.KEY`` hold also for systems that train differently."""
         systems: Any = content.get("systems") if isinstance(content, dict) else None
         for name, system in systems.items() if isinstance(systems, dict) else ():
-            own = f"systems.{name}.training"
+            prefix = f"systems.{name}.training"
             changes = system.get("training") if isinstance(system, dict) else None
-            if isinstance(changes, dict) and own not in keys:
+            if isinstance(changes, dict) and prefix not in keys:
                 kept = {
                     key: value
                     for key, value in changes.items()
-                    if f"training.{key}" not in keys or f"{own}.{key}" in keys
+                    if f"training.{key}" not in keys or f"{prefix}.{key}" in keys
                 }
                 systems[name] = {**system, "training": kept}
 
     @model_validator(mode="after")
-    def _known_systems(self) -> Self:
-        from treeformer.models.systems import check_size_names, system_named  # loads seconds of libraries
+    def _check_systems(self) -> Self:
+        from treeformer.models.systems import check_size_names, system_named  # takes seconds to import
 
         for name, system in self.systems.items():
             check_size_names(system_named(name), system.sizes)
@@ -153,14 +175,14 @@ class Recipe(Settings):
 
     @property
     def system(self) -> System:
-        """The system that is trained."""
+        """The system to train."""
         from treeformer.models.systems import system_named
 
         return system_named(self.model)
 
     @property
     def system_recipe(self) -> SystemRecipe:
-        """What the recipe says about that system."""
+        """Settings of the system to train."""
         if self.model not in self.systems:
             raise ValueError(
                 f"model: expected one of the systems {', '.join(self.systems)}, got {self.model!r}"
@@ -168,12 +190,12 @@ class Recipe(Settings):
         return self.systems[self.model]
 
     def resolved(self) -> Recipe:
-        """The same experiment with that system alone, its changes made: what a run folder keeps."""
-        own = self.system_recipe
-        changes = own.training.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
+        """The recipe of the chosen system alone, with its training settings: what a run folder keeps."""
+        chosen = self.system_recipe
+        changes = chosen.training.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
         return self.model_copy(
             update={
-                "systems": {self.model: own.model_copy(update={"training": TrainingChanges()})},
+                "systems": {self.model: chosen.model_copy(update={"training": TrainingChanges()})},
                 "training": TrainingRecipe.model_validate({**self.training.model_dump(), **changes}),
             }
         )

@@ -1,37 +1,61 @@
-"""A run folder: what was trained, from what, how it went, and the model that came out."""
+"""The folder of a run: recipe, facts about the training, and the trained model."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 import yaml
+from pydantic import BaseModel
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from treeformer.configuration import Settings
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
 from treeformer.inference.loading import FACTS, run_facts
-from treeformer.storage import write_file
-from treeformer.training.recipe import DecodingRecipe, Recipe
+from treeformer.models.pretrained import PreTrained
+from treeformer.storage import write_file, write_json
+from treeformer.training.checkpoints import tensor_file
+from treeformer.training.experiment import VectorCounts
+from treeformer.training.recipe import Recipe
 
-_HARMLESS = ("training.workers", "training.log_every", "training.tensorboard")
+# Keys that a resumed run may change: they have no effect on results.
+_CHANGEABLE = ("training.workers", "training.log_every", "training.tensorboard")
+
+
+class RunFacts(BaseModel, extra="allow"):
+    """Content of ``run.json``. The facts from ``updates`` on are known when training is finished."""
+
+    seed: int
+    corpus: str  #: fingerprint of the prepared corpus
+    recipe: dict[str, Any]  #: resolved
+    finished: bool = False
+    prepared: str = ""  #: folder of the corpus
+    parameters: int = 0
+    processes: int = 1
+    vectors: VectorCounts | None = None
+    device: str = ""
+    versions: dict[str, str] = {}
+    updates: int = 0
+    metric: str = ""
+    best: float | None = None  #: score on dev
+    best_step: int = 0
+    averaged: int = 0  #: number of checkpoints whose mean is the model; 0: the best checkpoint is
+    seconds: float = 0.0
+    peak_memory: int = 0  #: in bytes
 
 
 class Run:
-    """The folder of one training. One that is there is gone on with, if it is of the same experiment.
+    """The folder of one training. An existing folder is resumed if it is of the same experiment.
 
     Args:
-        folder: where it is, or is to be.
+        folder: of the run; it need not exist.
         recipe: the experiment, resolved.
-        corpus: what it learns from.
+        corpus: the prepared corpus.
         seed: of weights, order and dropout.
     """
 
@@ -40,107 +64,88 @@ class Run:
         self.state = folder / "state"
         self.recipe = recipe
         self.corpus = corpus
-        self.facts: dict[str, Any] = {
-            "seed": seed,
-            "corpus": fingerprint(corpus),
-            "recipe": recipe.model_dump(mode="json"),
-            "finished": False,
-        }
-        prepared = changes_since(corpus.manifest.recipe, recipe.data, "data")
-        if prepared:
-            raise ValueError(f"{corpus.folder}: prepared for another recipe ({'; '.join(prepared)})")
+        prepared_for = changes_since(corpus.manifest.recipe, recipe.data, "data")
+        if prepared_for:
+            raise ValueError(f"{corpus.folder}: prepared for another recipe ({'; '.join(prepared_for)})")
+        facts = {"seed": seed, "corpus": fingerprint(corpus), "recipe": recipe.model_dump(mode="json")}
+        self.facts = RunFacts.model_validate({**facts, "finished": False})
         if (folder / FACTS).exists():
-            self._go_on()
+            existing = RunFacts.model_validate(run_facts(folder))
+            self._check_same_experiment(existing)
+            self.facts = existing
         elif folder.exists() and not all(path.name.startswith(".") for path in folder.iterdir()):
-            raise ValueError(f"{folder}: there is something else; expected a run, an empty folder or none")
+            raise ValueError(f"{folder}: contains other files; expected a run, an empty folder or a new name")
 
-    def _go_on(self) -> None:
-        there = run_facts(self.folder)
-        for key, what in (("seed", "seed"), ("corpus", "prepared corpus")):
-            if there[key] != self.facts[key]:
-                raise ValueError(
-                    f"{self.folder}: this run has another {what} ({there[key]}, now {self.facts[key]}); "
-                    "name another output"
-                )
-        changed = changes_since(there["recipe"], self.recipe)
-        if changed:
-            raise ValueError(
-                f"{self.folder}: this run has another recipe ({'; '.join(changed)}); name another output"
-            )
-        self.facts = there
+    def _check_same_experiment(self, existing: RunFacts) -> None:
+        if existing.seed != self.facts.seed:
+            difference = f"another seed ({existing.seed}, now {self.facts.seed})"
+        elif existing.corpus != self.facts.corpus:
+            difference = f"another prepared corpus ({existing.corpus}, now {self.facts.corpus})"
+        elif changes := changes_since(existing.recipe, self.recipe):
+            difference = f"another recipe ({'; '.join(changes)})"
+        else:
+            return
+        raise ValueError(f"{self.folder}: this run has {difference}; choose another output folder")
 
-    @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to do."""
-        return bool(self.facts["finished"])
-
-    def begin(self, model: PreTrainedModel, **facts: Any) -> None:
-        """Write all that is known before the first update: ``run.json`` first, the rest again if need be."""
+    def begin(self, model: PreTrained, **facts: Any) -> None:
+        """Write everything that is known before the first update; a resumed run writes it again."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.tell(prepared=str(self.corpus.folder.resolve()), **facts)
-        recipe = yaml.safe_dump(self.facts["recipe"], sort_keys=False, allow_unicode=True)
+        self.update(prepared=str(self.corpus.folder.resolve()), **facts)
+        recipe = yaml.safe_dump(self.facts.recipe, sort_keys=False, allow_unicode=True)
         write_file(self.folder / "recipe.yaml", recipe.encode())
         model.config.architectures = [type(model).__name__]
         write_file(self.folder / "config.json", model.config.to_json_string().encode())
         if model.can_generate():
-            decoding = generation_config(model, self.recipe.decoding)
-            write_file(self.folder / "generation_config.json", decoding.encode())
+            decoding: Any = model.generation_config
+            decoding.num_beams = self.recipe.decoding.beams
+            decoding.length_penalty = self.recipe.decoding.length_penalty
+            write_file(self.folder / "generation_config.json", decoding.to_json_string().encode())
         self.corpus.processor.save_pretrained(self.folder)
 
-    def tell(self, **facts: Any) -> None:
+    def update(self, **facts: Any) -> None:
         """Add facts to ``run.json``."""
-        self.facts |= facts
-        write_file(self.folder / FACTS, (json.dumps(self.facts, indent=1) + "\n").encode())
+        known = self.facts.model_dump(exclude_unset=True)
+        self.facts = RunFacts.model_validate({**known, **facts})
+        write_json(self.folder / FACTS, self.facts.model_dump(mode="json", exclude_unset=True))
 
     def export(self, weights: Mapping[str, Tensor]) -> None:
-        """Make these the weights that ``from_pretrained`` loads."""
-        whole = {name: tensor.detach().contiguous().cpu() for name, tensor in weights.items()}
-        write_file(
-            self.folder / "model.safetensors", safetensors.torch.save(whole, metadata={"format": "pt"})
-        )
+        """Write the weights that ``from_pretrained`` loads."""
+        write_file(self.folder / "model.safetensors", tensor_file(weights, {"format": "pt"}))
 
 
 def fingerprint(corpus: PreparedCorpus) -> str:
-    """A prepared corpus in sixteen letters: of its manifest, which has the hashes of its sources."""
+    """Sixteen letters that identify a prepared corpus: the hash of its manifest."""
     return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()[:16]
 
 
-def changes_since(there: Any, here: Settings, key: str = "") -> list[str]:
-    """What differs between a recipe that was written down and this one, in words.
+def changes_since(before: Any, now: Settings, key: str = "") -> list[str]:
+    """Differences between a recipe read from JSON and a recipe, as text; empty if it is the same.
 
-    What a version before this one did not write has its default.
+    Keys that the version which wrote the JSON did not know have their defaults.
     """
-    before = type(here).model_validate(there).model_dump(mode="json")
-    return differences(before, here.model_dump(mode="json"), key)
+    complete = type(now).model_validate(before).model_dump(mode="json")
+    return _differences(complete, now.model_dump(mode="json"), key)
 
 
-def differences(there: Any, here: Any, key: str = "") -> list[str]:
-    """What differs between two recipes, key by key, in words; what cannot change a result may differ."""
-    if key in _HARMLESS:
+def _differences(before: Any, now: Any, key: str) -> list[str]:
+    if key in _CHANGEABLE or before == now:
         return []
-    if isinstance(there, dict) and isinstance(here, dict):
-        return [
-            line
-            for name in {**there, **here}
-            for line in differences(there.get(name), here.get(name), f"{key}.{name}" if key else name)
-        ]
-    return [] if there == here else [f"{key} was {there!r}, now {here!r}"]
-
-
-def generation_config(model: Any, decoding: DecodingRecipe) -> str:
-    """How ``generate`` decodes by default, as JSON."""
-    config = model.generation_config
-    config.num_beams = decoding.beams
-    config.length_penalty = decoding.length_penalty
-    return config.to_json_string()
+    if not (isinstance(before, dict) and isinstance(now, dict)):
+        return [f"{key} was {before!r}, now {now!r}"]
+    differences = []
+    for name in {**before, **now}:
+        inner = f"{key}.{name}" if key else name
+        differences += _differences(before.get(name), now.get(name), inner)
+    return differences
 
 
 def peak_memory(device: torch.device) -> int:
-    """The most bytes that were in use at a time: on the GPU, or by this process."""
+    """Largest number of bytes in use so far: on the GPU, or by this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     if os.name == "nt":
         return 0
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if platform.system() == "Darwin" else 1024)
+    unit = 1 if platform.system() == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

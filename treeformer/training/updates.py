@@ -1,8 +1,8 @@
-"""One update: the gradients of a batch, part by part and process by process, then one step of Adam."""
+"""One update of the weights: gradients of a batch, summed over its parts and all processes, then Adam."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -13,11 +13,11 @@ from treeformer.training.losses import loss_sum
 from treeformer.training.recipe import TrainingRecipe
 
 BETAS, EPSILON = (0.9, 0.98), 1e-8
-_ALIGNED = 32  # numbers: gradients start at multiples of 128 bytes, as fused kernels like it
+_ALIGNMENT = 32  # numbers: each gradient starts at a multiple of 128 bytes, which fused kernels prefer
 
 
 class Totals(NamedTuple):
-    """Sums over updates: of losses, numbers of targets, norms of gradients, and of 1."""
+    """Sums over updates: losses, numbers of targets, norms of gradients, and the number of updates."""
 
     loss: float
     targets: float
@@ -26,65 +26,112 @@ class Totals(NamedTuple):
 
 
 class Updater:
-    """Weights that learn.
+    """A model and its optimiser. An update is one `add` for each part of a batch, then one `step`.
 
-    The loss of an update is the sum over its targets divided by their number, over all parts and processes:
-    parts add up gradients of sums, and the step divides them. So any number of processes and parts makes
-    the same update. All gradients lie in one tensor, which is summed over the processes in one piece.
+    The loss of an update is the sum over its targets divided by their number, over all parts and processes.
+    Parts add up gradients of sums, and the step divides by the number of targets. So the update does not
+    depend on the number of parts or processes. All gradients lie in one tensor, which is summed over the
+    processes at once.
 
     Args:
         model: on its device; its parameters are all of one dtype.
         training: the settings.
-        processes: over how many processes gradients are summed.
+        processes: number of processes over which gradients are summed.
+        recorder: records CUDA graphs; by default there is one on a GPU if the settings ask for graphs.
     """
 
-    def __init__(self, model: nn.Module, training: TrainingRecipe, *, processes: int = 1) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        training: TrainingRecipe,
+        *,
+        processes: int = 1,
+        recorder: Recorder | None = None,
+    ) -> None:
         self.model = model
         self.training = training
         self.processes = processes
         self.device = next(model.parameters()).device
+        on_gpu = self.device.type == "cuda"
+        if recorder is None and training.graphs and on_gpu:
+            recorder = Recorder(self.device)
         self.gradients = _flat_gradients(model)
         self.rate = torch.zeros((), device=self.device)
-        graphs = training.graphs and self.device.type == "cuda"
-        self.optimizer = _adam(model, self.rate, training.weight_decay, capturable=graphs)
-        self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)  # loss, targets of this update
+        capturable = recorder is not None and on_gpu
+        self.optimizer = _adam(model, self.rate, training.weight_decay, capturable=capturable)
+        self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)  # loss and targets of this update
         self.totals = torch.zeros(4, dtype=torch.float64, device=self.device)  # see Totals; since last taken
-        self._add: Callable[[Mapping[str, Tensor]], None] = self._add_eagerly
-        self._step: Callable[[], None] = self._step_eagerly
-        if graphs:
-            recorder = Recorder(self.device)
-            self._add = GraphedBatches(self._add_part, (self.gradients, self.sums), recorder)
-            self._step = GraphedStep(self._step_eagerly, recorder)
+        self._graphed_batches = self._graphed_step = None
+        if recorder is not None:
+            changed = (self.gradients, self.sums)
+            self._graphed_batches = GraphedBatches(self._add_gradients, changed, recorder)
+            self._graphed_step = GraphedStep(self._apply_gradients, recorder)
 
     def add(self, batch: Mapping[str, Tensor]) -> None:
-        """Add the gradients of a part of the update."""
-        self._add(batch)
+        """Add the gradients of one part of an update."""
+        if self._graphed_batches is None:
+            self._add_gradients(batch)
+        else:
+            self._graphed_batches(batch)
 
     def step(self, rate: float) -> None:
-        """Change the weights with this learning rate, and forget the gradients."""
+        """Change the weights with this learning rate and reset the gradients."""
         self.rate.fill_(rate)
         if self.processes > 1:
             torch.distributed.all_reduce(self.gradients)
             torch.distributed.all_reduce(self.sums)
-        self._step()
+        if self._graphed_step is None:
+            self._apply_gradients()
+        else:
+            self._graphed_step()
 
     def take_totals(self) -> Totals:
-        """What happened since this was last asked. On a GPU this waits for the work to be done."""
+        """Totals since the last call. On a GPU this waits until its work is done."""
         totals = Totals(*self.totals.tolist())
         self.totals.zero_()
         return totals
 
-    def _add_eagerly(self, batch: Mapping[str, Tensor]) -> None:
-        self._add_part({name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()})
+    @property
+    def graph_count(self) -> int:
+        """Number of CUDA graphs of batches recorded so far."""
+        return 0 if self._graphed_batches is None else len(self._graphed_batches)
 
-    def _add_part(self, batch: Mapping[str, Tensor]) -> None:
+    def state(self) -> dict[str, dict[str, Tensor]]:
+        """All tensors that the next update depends on, in groups, except random numbers."""
+        moments = {
+            f"{name}.{key}": value
+            for name, parameter in self.model.named_parameters()
+            for key, value in self.optimizer.state[parameter].items()
+        }
+        return {
+            "model": dict(self.model.state_dict()),
+            "optimizer": moments,
+            "totals": {"totals": self.totals},
+        }
+
+    def load_state(self, groups: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Restore what `state` returned."""
+        self.load_weights(groups["model"])
+        for name, parameter in self.model.named_parameters():
+            for key, value in self.optimizer.state[parameter].items():
+                value.copy_(groups["optimizer"][f"{name}.{key}"])
+        self.totals.copy_(groups["totals"]["totals"])
+
+    @torch.no_grad()
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Copy weights into the memory of the model's, which CUDA graphs are bound to."""
+        for name, tensor in self.model.state_dict().items():
+            tensor.copy_(weights[name])
+
+    def _add_gradients(self, batch: Mapping[str, Tensor]) -> None:
         training = self.training
+        inputs = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
         with torch.autocast(
             self.device.type, torch.bfloat16, enabled=training.bf16, cache_enabled=False
         ):  # a cache of casts would outlive the recording of a graph
             loss, count = loss_sum(
                 self.model,
-                batch,
+                inputs,
                 smoothing=training.label_smoothing,
                 r_drop=training.r_drop,
                 word_dropout=training.word_dropout,
@@ -92,7 +139,7 @@ class Updater:
         loss.backward()
         self.sums += torch.stack([loss.detach().double(), count.double()])
 
-    def _step_eagerly(self) -> None:
+    def _apply_gradients(self) -> None:
         gradients, (loss, count) = self.gradients, self.sums.unbind()
         gradients.div_(count.clamp(min=1).to(gradients.dtype))
         norm = torch.linalg.vector_norm(gradients)
@@ -109,7 +156,7 @@ def _flat_gradients(model: nn.Module) -> Tensor:
     parameters = list(model.parameters())
     starts = [0]
     for parameter in parameters:
-        starts.append(starts[-1] + -(-parameter.numel() // _ALIGNED) * _ALIGNED)
+        starts.append(starts[-1] + -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT)
     flat = torch.zeros(starts[-1], dtype=parameters[0].dtype, device=parameters[0].device)
     for parameter, start in zip(parameters, starts, strict=False):
         parameter.grad = flat[start : start + parameter.numel()].view_as(parameter)
@@ -117,7 +164,7 @@ def _flat_gradients(model: nn.Module) -> Tensor:
 
 
 def _adam(model: nn.Module, rate: Tensor, decay: float, *, capturable: bool) -> torch.optim.AdamW:
-    """Adam with decoupled decay of the matrices of linear maps, not of biases, norms and embeddings."""
+    """AdamW that decays the weights of linear layers, not biases, norms and embeddings."""
     decayed = {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear)}
     parameters = list(model.parameters())
     groups = [
@@ -132,7 +179,7 @@ def _adam(model: nn.Module, rate: Tensor, decay: float, *, capturable: bool) -> 
         fused=True,
         capturable=capturable,
     )
-    for parameter in parameters:  # now, not at the first step: a graph and a resumed run need it before
+    for parameter in parameters:  # before the first step: a graph and a resumed run need the state earlier
         optimizer.state[parameter] = {
             "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
             "exp_avg": torch.zeros_like(parameter),
