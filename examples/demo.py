@@ -1,13 +1,13 @@
-"""Train a Tree Transformer and a plain Transformer side by side: does the verb take a singular or a plural?
+"""Train a Tree Transformer and a plain Transformer side by side: is the next verb singular or plural?
 
     python examples/demo.py
 
 The models read the words before a verb of a real sentence, such as "The sale of postage stamps and coins to
-foreign collectors", and say which form the verb must have. The subject alone decides ("sale": singular);
-nouns of the other number between it and the verb are attractors ("stamps", "coins", "collectors").
+foreign collectors", and predict the form of the verb. It depends on the subject alone ("sale": singular).
+Nouns of the other number between subject and verb are attractors ("stamps", "coins", "collectors").
 
-The sentences are a sample of AMALGUM in examples/data and the experiment is recipes/demo.yaml. The commands
-`treeformer prepare`, `train`, `evaluate` and `classify` do the same for data of your own.
+The sentences are a sample of AMALGUM in examples/data, and the experiment is recipes/demo.yaml. The commands
+`treeformer prepare`, `train`, `evaluate` and `classify` do all this for your data.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
 from treeformer.evaluation.accuracy import Accuracy
 from treeformer.evaluation.report import Report, evaluate
 from treeformer.evaluation.significance import compare
 from treeformer.inference import Classification, Classifier
+from treeformer.inference.attention import part_attention
 from treeformer.progress import Progress
 from treeformer.training.loop import train
 from treeformer.training.recipe import Recipe
-from treeformer.trees import Tree, to_svg, to_text
+from treeformer.training.runs import RunFacts
+from treeformer.trees import to_svg, to_text
 
 HERE = Path(__file__).parent
 RECIPE = HERE.parent / "recipes" / "demo.yaml"
 PICTURED = "The sale of postage stamps and coins to foreign collectors"  # a sentence of the test set
-OWN = "The keys to the cabinet"  # to try next
+SUGGESTED = "The keys to the cabinet"  # to try next
 
 
 class System(NamedTuple):
-    """A system of the recipe, what to call it, and the name of its run folder."""
+    """A system of the recipe, its title in the output, and the name of its run folder."""
 
     name: str
     title: str
@@ -66,27 +67,28 @@ class NamedLines(Progress):
         print(f"{self.title:>16} | {message}", flush=True)
 
 
-def learn(system: System, changes: Sequence[str], prepared: Path, run: Path) -> dict[str, Any]:
-    """Train one system, in a process of its own; facts about its training."""
-    torch.set_num_threads(1)  # a core each
-    recipe = Recipe.load(RECIPE, [*changes, f"model={system.name}"])
-    return train(recipe, PreparedCorpus.open(prepared), run, device="cpu", progress=NamedLines(system.title))
+def train_system(system: System, overrides: Sequence[str], prepared: Path, run: Path) -> RunFacts:
+    """Train one system, in this process."""
+    torch.set_num_threads(1)  # there are as many processes as systems
+    overrides = [*overrides, f"model={system.name}"]
+    return train(RECIPE, prepared, run, device="cpu", progress=NamedLines(system.title), overrides=overrides)
 
 
-def side_by_side(changes: Sequence[str], prepared: Path, output: Path) -> list[dict[str, Any]]:
-    """Train all systems at the same time, each anew; facts about each training."""
+def train_all(overrides: Sequence[str], prepared: Path, output: Path) -> list[RunFacts]:
+    """Train all systems from scratch, in parallel processes."""
     for system in SYSTEMS:
         if (output / system.folder / "run.json").exists():
             shutil.rmtree(output / system.folder)
     with ProcessPoolExecutor(len(SYSTEMS), mp_context=get_context("spawn")) as pool:
         trainings = [
-            pool.submit(learn, system, changes, prepared, output / system.folder) for system in SYSTEMS
+            pool.submit(train_system, system, overrides, prepared, output / system.folder)
+            for system in SYSTEMS
         ]
         return [training.result() for training in trainings]
 
 
 def by_attractors(report: Report) -> dict[str, Accuracy]:
-    """The accuracy on sentences with no attractor, with one, with more, and on all."""
+    """Accuracy on sentences with no attractor, with one, with more, and on all."""
     right, count = [0, 0, 0], [0, 0, 0]
     for attractors, (_, score) in report.by_group.items():
         assert isinstance(score, Accuracy)
@@ -98,8 +100,8 @@ def by_attractors(report: Report) -> dict[str, Accuracy]:
     return {**parts, "all": Accuracy(sum(right), sum(count))}
 
 
-def scores(reports: Sequence[Report], trainings: Sequence[Mapping[str, Any]]) -> str:
-    """The table of both systems."""
+def scores(reports: Sequence[Report], trainings: Sequence[RunFacts]) -> str:
+    """Table of the scores, with a row for each system."""
     columns = list(map(by_attractors, reports))
     head = "".join(f"{f'{name} ({part.count})':>18}" for name, part in columns[0].items())
     lines = [f"{'attractors':16}{head}{'parameters':>13}{'seconds':>9}"]
@@ -110,96 +112,82 @@ def scores(reports: Sequence[Report], trainings: Sequence[Mapping[str, Any]]) ->
 
 
 def cell(accuracy: Accuracy) -> str:
+    """Accuracy in percent, with its confidence interval."""
     low, high = accuracy.interval or (0.0, 100.0)
     return f"{accuracy.percent:.1f} ({low:.0f}–{high:.0f})"
 
 
 def difference(output: Path) -> str:
-    """How far the Tree Transformer is ahead on the same sentences, and whether that may be chance."""
+    """Difference of the two accuracies, with its confidence interval and p-value."""
     tree, plain = (output / system.folder for system in SYSTEMS)
-    found = compare(tree, plain, "test")["accuracy"]
-    between = f"95 %: {found.low:+.1f} to {found.high:+.1f}, p = {found.p:.3f}"
-    return f"Tree Transformer minus Transformer: {found.difference:+.1f} points ({between}; paired bootstrap)"
+    gain = compare(tree, plain, "test")["accuracy"]
+    interval = f"95 %: {gain.low:+.1f} to {gain.high:+.1f}, p = {gain.p:.3f}"
+    return f"Tree Transformer minus Transformer: {gain.difference:+.1f} points ({interval}; paired bootstrap)"
 
 
-def root_attention(classifier: Classifier, tree: Tree) -> tuple[list[float], list[float]]:
-    """What part of its attention the root gives to each word and to each node: last layer, mean over heads.
-
-    A word that the model reads in pieces, under a node for its tag, has the sum of them.
-    """
-    inputs = classifier.processor([tree])
-    shares = classifier.model(**inputs, output_attentions=True).attentions[-1][0].mean(0)[-1].tolist()
-    pieces = classifier.processor.vocabulary.pieces
-    word_of = [number for number, word in enumerate(tree.words) for _ in pieces(word)]
-    words, nodes = [0.0] * len(tree.words), [0.0] * len(tree)
-    for word, share in zip(word_of, shares, strict=False):
-        words[word] += share
-    place = {span: node for node, span in enumerate(tree.spans)}
-    for (start, end), share in zip(inputs["node_spans"][0].tolist(), shares[len(word_of) :], strict=True):
-        span = (word_of[start], word_of[end - 1] + 1)
-        if span in place:
-            nodes[place[span]] += share
-        else:
-            words[span[0]] += share
-    return words, nodes
-
-
-def picture(classifier: Classifier, found: Classification) -> str:
-    """A drawing: the stronger a colour, the more the root attends to it."""
-    words, nodes = root_attention(classifier, found.tree)
-    most = max(words + nodes)
-    titles = [f"attention of the root: {share:.1%}" for share in nodes]
-    titles[-1] = f"predicted: {found.label}, probability {max(found.probabilities):.2f}"
-    return to_svg(
-        found.tree,
-        leaf_colors=[f"rgba(209, 72, 12, {0.8 * share / most:.2f})" for share in words],
-        leaf_titles=[f"attention of the root: {share:.1%}" for share in words],
-        node_colors=[f"rgba(209, 72, 12, {0.8 * share / most:.2f})" for share in nodes],
-        node_titles=titles,
+def attention_picture(classifier: Classifier, text: str) -> tuple[Classification, str]:
+    """The answer for a text, and an SVG of its tree coloured by what the root attends to."""
+    (reading,) = classifier.processor.read_all([text])
+    (answer,) = classifier.classify([reading])
+    word_count, parts = len(answer.tree.words), len(answer.tree.words) + len(answer.tree)
+    last_layer = part_attention(classifier, reading, parts - 1).weights[-1]
+    shares = [sum(heads) / len(heads) for heads in zip(*last_layer, strict=True)]
+    colours = [f"rgba(209, 72, 12, {0.8 * share / max(shares):.2f})" for share in shares]
+    titles = [f"attention of the root: {share:.1%}" for share in shares]
+    titles[-1] = f"predicted: {answer.label}, probability {max(answer.probabilities):.2f}"
+    picture = to_svg(
+        answer.tree,
+        leaf_colors=colours[:word_count],
+        leaf_titles=titles[:word_count],
+        node_colors=colours[word_count:],
+        node_titles=titles[word_count:],
     )
+    return answer, picture
 
 
 def shown(path: Path) -> str:
-    """The path from where we are, if it lies below."""
+    """A path as text, relative to the working folder if it is in it."""
     path = Path(os.path.abspath(path))
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Subject–verb agreement, learned by two models.")
+    parser = argparse.ArgumentParser(description="Train two models of subject–verb agreement.")
     parser.add_argument("--data", type=Path, default=HERE / "data", help="folder of the sentences")
     parser.add_argument("--output", type=Path, default=HERE / "output", help="folder to write")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the recipe")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the recipe"
+    )
     options = parser.parse_args()
     data, output = (Path(shown(path)) for path in (options.data, options.output))
 
     print("Subject–verb agreement: singular (VBZ) or plural (VBP), given the words before the verb.\n")
-    print("1. Parse the words before the verb, and prepare them")
+    print("1. Parse and prepare the words before the verb")
     output.mkdir(parents=True, exist_ok=True)
     recipe = Recipe.load(RECIPE, options.set)
     prepare(recipe.data, data, output / "prepared")
 
-    print(f"\n2. Train both models on them, side by side, {recipe.training.updates} updates each")
-    trainings = side_by_side(options.set, output / "prepared", output)
+    print(f"\n2. Train both models side by side, {recipe.training.updates} updates each")
+    trainings = train_all(options.set, output / "prepared", output)
 
-    print("\n3. Score both on sentences that are new to them: accuracy in % (95 % confidence interval)")
+    print("\n3. Score both on the test set: accuracy in % (95 % confidence interval)")
     reports = [evaluate(output / system.folder, "test", device="cpu") for system in SYSTEMS]
     print(f"{scores(reports, trainings)}\n{difference(output)}")
 
     print("\n4. Draw what the root of a sentence attends to")
     tree_run = output / SYSTEMS[0].folder
     classifier = Classifier.from_pretrained(tree_run, device="cpu")
-    (found,) = classifier([PICTURED])
+    answer, picture = attention_picture(classifier, PICTURED)
     file = output / "agreement.svg"
-    file.write_text(picture(classifier, found), encoding="utf-8")
-    print(f"{to_text(found.tree)}\n")
-    print(f"The Tree Transformer predicts {found.label}, probability {max(found.probabilities):.2f}.")
+    file.write_text(picture, encoding="utf-8")
+    print(f"{to_text(answer.tree)}\n")
+    print(f"The Tree Transformer predicts {answer.label}, probability {max(answer.probabilities):.2f}.")
     print(f"The picture is in {file}")
 
     command = shown(Path(sys.executable).with_name("treeformer"))
-    print("\nTry next, with words of your own:")
-    print(f'  {command} classify --model {tree_run} "{OWN}"')
-    print(f'  echo "{OWN}" | {command} parse | {command} draw')
+    print("\nTry your words next:")
+    print(f'  {command} classify --model {tree_run} "{SUGGESTED}"')
+    print(f'  echo "{SUGGESTED}" | {command} parse | {command} draw')
 
 
 if __name__ == "__main__":
