@@ -18,7 +18,7 @@ from treeformer.nn import TreeAttention
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.tree_attention import zero_padding
 from treeformer.ops import TreeBatch
-from treeformer.ops.naive import branches_of
+from treeformer.ops.naive import branches
 from treeformer.trees import Tree
 
 Calls = list[tuple[TreeAttention, Tensor, TreeBatch]]  # each tree attention with its arguments
@@ -97,15 +97,7 @@ def _branch_values(
     states = zero_padding(states, batch)
     weights = accumulation.weights(states[:, : batch.n])
     _, _, values = attention.project(states)
-    flows = branches_of(
-        values[:, :, : batch.n],
-        values[:, :, batch.n :],
-        weights,
-        batch,
-        accumulation.vertical,
-        accumulation.horizontal,
-        accumulation.convention,
-    )
+    flows = branches(accumulation.operands(values, weights, batch))
     return weights[0].float(), flows[0, :, node].float()
 
 

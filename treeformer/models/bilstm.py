@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.encoding import WordEncoder
-from treeformer.models.outputs import EncoderOutput, Traces
+from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import check_padding
-from treeformer.nn import ScaledEmbedding
+from treeformer.nn import ScaledEmbedding, Traces
 
 Pooling = Literal["last", "attention"]
 
@@ -90,12 +90,10 @@ class BiLstmEncoder(WordEncoder):
             check_padding("attention_mask", mask)
         mirror = mirrored_places(mask)
         states = self.embedding(input_ids)
-        hidden = [states]
+        traces.add_hidden(states)
         for layer in self.layers:
             states = layer(self.dropout(states), mirror)
-            hidden.append(states)
-        if traces.hidden is not None:
-            traces.hidden += hidden
+            traces.add_hidden(states)
         return EncoderOutput(last_hidden_state=states, mask=mask)
 
 

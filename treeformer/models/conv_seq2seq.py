@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.encoding import WordEncoder
 from treeformer.models.generation import Memory, SequenceTranslator, Target
-from treeformer.models.outputs import EncoderOutput, Traces
-from treeformer.nn.attention import compute_dtype
+from treeformer.models.outputs import EncoderOutput
+from treeformer.nn.attention import Traces, compute_dtype
 from treeformer.nn.gated_convolution import (
     HALF,
     GatedConvolution,
@@ -99,12 +99,10 @@ class ConvEncoder(WordEncoder):
         """States, and the embedded tokens. The gradients of all attentions meet here, so they are reduced."""
         vectors = self.dropout(self.positions(self.embedding(input_ids)))
         states = self.input(vectors)
-        hidden = [states]
+        traces.add_hidden(states)
         for convolution in self.convolutions:
             states = (convolution(states, mask) + states) * HALF
-            hidden.append(states)
-        if traces.hidden is not None:
-            traces.hidden += hidden
+            traces.add_hidden(states)
         states = scale_gradient(self.output(states), 1 / (2 * self.readers))
         return ConvEncoderOutput(last_hidden_state=states, mask=mask, vectors=vectors)
 
@@ -129,8 +127,7 @@ class ConvDecoder(nn.Module):
         states = self.input(vectors)
         bias = memory.bias(compute_dtype(states))
         for index, layer in enumerate(self.layers):
-            if traces.hidden is not None:
-                traces.hidden.append(states)
+            traces.add_hidden(states)
             states = layer(
                 states,
                 vectors,
@@ -139,8 +136,7 @@ class ConvDecoder(nn.Module):
                 remember=None if target.remember is None else partial(target.remember, layer_idx=index),
                 record=traces.cross_attention,
             )
-        if traces.hidden is not None:
-            traces.hidden.append(states)
+        traces.add_hidden(states)
         return self.dropout(self.output(states))
 
 

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from treeformer.models.generation import Memory, Target
-from treeformer.models.outputs import Traces
 from treeformer.models.transformer import (
     TransformerConfig,
     TransformerEncoder,
     TransformerForConditionalGeneration,
     TransformerForSequenceClassification,
 )
-from treeformer.nn import DynamicConvolution, LightweightConvolution
+from treeformer.nn import DynamicConvolution, LightweightConvolution, Traces
 from treeformer.nn.convolution import Convolution
 
 ConvolutionKind = Literal["dynamic", "lightweight"]

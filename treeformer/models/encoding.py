@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from transformers.utils.generic import can_return_tuple
 
-from treeformer.models.outputs import EncoderOutput, Traces
+from treeformer.models.outputs import EncoderOutput, with_traces
 from treeformer.models.pretrained import check_ids, check_mask, check_padding
+from treeformer.nn import Traces
 from treeformer.ops import TreeBatch
 
 
@@ -44,7 +45,7 @@ class WordEncoder(nn.Module):
             check_mask(input_ids, attention_mask)
             mask = attention_mask.bool()
         traces = Traces(output_attentions, output_hidden_states)
-        return traces.add_to(self.encode(input_ids, mask, traces))
+        return with_traces(self.encode(input_ids, mask, traces), traces)
 
 
 class TreeEncoder(nn.Module):
@@ -89,7 +90,7 @@ class TreeEncoder(nn.Module):
             check_padding("attention_mask", mask)
         batch = TreeBatch.from_spans(node_spans, node_mask, mask.sum(1), width=mask.shape[1], validate=on_cpu)
         traces = Traces(output_attentions, output_hidden_states)
-        return traces.add_to(self.encode(input_ids, node_ids, batch, traces))
+        return with_traces(self.encode(input_ids, node_ids, batch, traces), traces)
 
 
 def at_last(values: Tensor, mask: Tensor) -> Tensor:

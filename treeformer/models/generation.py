@@ -14,17 +14,19 @@ from transformers import DynamicCache, EncoderDecoderCache, GenerationMixin
 from transformers.utils.generic import can_return_tuple
 
 from treeformer.data.vocabulary import IGNORED
-from treeformer.models.outputs import EncoderOutput, Layers, Traces, TranslationOutput, weights_of
+from treeformer.models.outputs import EncoderOutput, Layers, TranslationOutput, weights_of
 from treeformer.models.pretrained import PreTrained, check_ids, check_padding, cross_entropy
 from treeformer.nn import Decoder, DecoderLayer, sinusoids, with_positions
 from treeformer.nn.attention import (
     KeysValues,
     MultiHeadAttention,
     Remember,
+    Traces,
     additive,
     causal_mask,
     compute_dtype,
 )
+from treeformer.nn.stacks import Past
 
 
 @dataclass
@@ -226,18 +228,8 @@ class AttentionTranslator(SequenceTranslator):
         vectors = memory.with_positions(self.get_input_embeddings()(target.ids), target.past)
         vectors = F.dropout(vectors, self.config.dropout, self.training)
         dtype = compute_dtype(vectors)
-        bias, causal = _target_bias(target, dtype)
-        return self.decoder(
-            vectors,
-            memory.keys_values,
-            memory.bias(dtype),
-            bias=bias,
-            causal=causal,
-            remember=target.remember,
-            self_record=traces.attention,
-            cross_record=traces.cross_attention,
-            hidden=traces.hidden,
-        )
+        past = _visible_past(target, dtype)
+        return self.decoder(vectors, memory.keys_values, memory.bias(dtype), past, traces)
 
 
 class MemoryCache(DynamicCache):
@@ -259,18 +251,16 @@ def _of_each_target(weights: Layers | None, targets: int) -> Layers | None:
     return tuple(layer.unflatten(2, (beams, -1)).transpose(1, 2).flatten(0, 1) for layer in weights)
 
 
-def _target_bias(target: Target, dtype: torch.dtype) -> tuple[Tensor | None, bool]:
-    """Bias ``[B or 1, 1, q, past + q]`` of self-attention, or None; and whether causal masking is enough."""
-    ids, mask, past, _ = target
+def _visible_past(target: Target, dtype: torch.dtype) -> Past:
+    """What self-attention sees of the target: no later token, and no token that the mask hides."""
+    ids, mask, past, remember = target
     q = ids.shape[1]
-    if mask is None and past == 0:
-        return None, True
-    if mask is None and q == 1:
-        return None, False
+    if mask is None and (past == 0 or q == 1):  # one token alone sees all of the past
+        return Past(causal=past == 0, remember=remember)
     visible = causal_mask(q, past + q, ids.device)[None]
     if mask is not None:
         target.check_mask()
         # a query sees itself, so that no row is empty
         itself = torch.eye(past + q, dtype=torch.bool, device=ids.device)[past:]
         visible = visible & (mask[:, None].bool() | itself)
-    return additive(visible[:, None], dtype), False
+    return Past(additive(visible[:, None], dtype), causal=False, remember=remember)

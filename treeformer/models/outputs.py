@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import EncoderDecoderCache
 from transformers.utils.generic import ModelOutput
 
-from treeformer.nn import AttentionRecord
+from treeformer.nn import AttentionRecord, Traces
 from treeformer.ops import TreeBatch
 
 Layers = tuple[Tensor, ...]
@@ -77,23 +77,15 @@ class TranslationOutput(ModelOutput):
     encoder_leaf_weights: Layers | None = None
 
 
-class Traces:
-    """Lists that collect what the caller asked to see, layer by layer; None for what was not asked for."""
-
-    def __init__(self, attentions: bool | None, hidden_states: bool | None) -> None:
-        self.attention: list[AttentionRecord] | None = [] if attentions else None
-        self.cross_attention: list[AttentionRecord] | None = [] if attentions else None
-        self.hidden: list[Tensor] | None = [] if hidden_states else None
-
-    def add_to(self, encoded: EncoderOutput) -> EncoderOutput:
-        """The encoder's output with its hidden states, attentions and leaf weights."""
-        if self.hidden:
-            encoded.hidden_states = tuple(self.hidden)
-        if self.attention:
-            encoded.attentions = weights_of(self.attention)
-            leaf_weights = [record.leaf_weights for record in self.attention]
-            encoded.leaf_weights = tuple(w for w in leaf_weights if w is not None) or None
-        return encoded
+def with_traces(encoded: EncoderOutput, traces: Traces) -> EncoderOutput:
+    """The encoder's output with the hidden states, attentions and leaf weights that were collected."""
+    if traces.hidden:
+        encoded.hidden_states = tuple(traces.hidden)
+    if traces.attention:
+        encoded.attentions = weights_of(traces.attention)
+        leaf_weights = [record.leaf_weights for record in traces.attention]
+        encoded.leaf_weights = tuple(w for w in leaf_weights if w is not None) or None
+    return encoded
 
 
 def weights_of(records: list[AttentionRecord] | None) -> Layers | None:

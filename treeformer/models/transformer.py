@@ -12,8 +12,8 @@ from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.encoding import WordEncoder
 from treeformer.models.generation import AttentionTranslator, Memory
-from treeformer.models.outputs import EncoderOutput, Traces
-from treeformer.nn import Attention, Encoder, EncoderLayer, ScaledEmbedding, with_positions
+from treeformer.models.outputs import EncoderOutput
+from treeformer.nn import Attention, Encoder, EncoderLayer, ScaledEmbedding, Traces, with_positions
 from treeformer.nn.attention import additive, compute_dtype
 from treeformer.nn.stacks import Norm
 
@@ -73,7 +73,7 @@ class TransformerEncoder(WordEncoder):
     def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
         states = self.dropout(with_positions(self.embedding(input_ids)))
         context = None if mask is None else self.context(mask, compute_dtype(states))
-        states = self.stack(states, context, record=traces.attention, hidden=traces.hidden)
+        states = self.stack(states, context, traces)
         return EncoderOutput(last_hidden_state=states, mask=mask)
 
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.encoding import TreeEncoder, at_last
 from treeformer.models.generation import Memory, SequenceTranslator, Target
-from treeformer.models.outputs import EncoderOutput, Traces
-from treeformer.nn import ScaledEmbedding
+from treeformer.models.outputs import EncoderOutput
+from treeformer.nn import ScaledEmbedding, Traces
 from treeformer.nn.lstm_cell import LstmCell, LstmState, wide
 from treeformer.nn.lstm_decoder import DecoderStates, LstmDecoder
 from treeformer.nn.tree_lstm import Binary, Composition, TreeLstm
@@ -79,8 +79,7 @@ class Tree2SeqEncoder(TreeEncoder):
         ]
         start = self.start.update(torch.cat([self.start.message(end) for end in ends], dim=-1))
         states = torch.cat([words.hidden.masked_fill(padded, 0), phrases.hidden], dim=1).to(vectors.dtype)
-        if traces.hidden is not None:
-            traces.hidden.append(states)
+        traces.add_hidden(states)
         return Tree2SeqEncoderOutput(
             last_hidden_state=states,
             mask=batch.mask,
@@ -125,8 +124,7 @@ class Tree2SeqForConditionalGeneration(SequenceTranslator):
             keys = torch.cat([after.hidden, after.attentional[:, None]], dim=1)
             target.remember(keys, after.cell, layer_idx=0)
         states = after.attentional.to(vectors.dtype)
-        if traces.hidden is not None:
-            traces.hidden += [vectors, *after.hidden.unbind(1), states]
+        traces.add_hidden(vectors, *after.hidden.unbind(1), states)
         return self.dropout(states)
 
     def _states_before(self, target: Target, memory: Memory) -> DecoderStates:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.encoding import TreeEncoder
-from treeformer.models.outputs import EncoderOutput, Traces
-from treeformer.nn import ScaledEmbedding
+from treeformer.models.outputs import EncoderOutput
+from treeformer.nn import ScaledEmbedding, Traces
 from treeformer.nn.tree_lstm import Composition, TreeLstm, WordCell
 from treeformer.ops import TreeBatch
 
@@ -58,8 +58,7 @@ class TreeLstmEncoder(TreeEncoder):
         phrases = self.phrases(words, batch)
         states = torch.cat([words.hidden, phrases.hidden], dim=1).to(vectors.dtype)
         states = self.dropout(states)
-        if traces.hidden is not None:
-            traces.hidden.append(states)
+        traces.add_hidden(states)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)
 
 

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.encoding import TreeEncoder
 from treeformer.models.generation import AttentionTranslator, Memory
-from treeformer.models.outputs import EncoderOutput, Traces
+from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import PreTrained, check_ids
 from treeformer.models.transformer import TransformerConfig, encoder_stack, plain_attention
-from treeformer.nn import ScaledEmbedding, TreeAttention, with_positions
+from treeformer.nn import ScaledEmbedding, Traces, TreeAttention, with_positions
 from treeformer.ops import Convention, TreeBatch
 from treeformer.ops.convention import check_convention
 
@@ -73,7 +73,7 @@ class TreeTransformerEncoder(TreeEncoder):
         vectors = self.embedding(torch.cat([input_ids, node_ids + self.vocab_size], dim=1))
         leaves, nodes = vectors.split([batch.n, batch.m], dim=1)
         states = self.dropout(torch.cat([with_positions(leaves), nodes], dim=1))  # nodes have no positions
-        states = self.stack(states, batch, record=traces.attention, hidden=traces.hidden)
+        states = self.stack(states, batch, traces)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)
 
 

@@ -1,7 +1,7 @@
-"""Layers made of the operations in `treeformer.ops`: plain `torch.nn.Module`s, nothing else needed."""
+"""Layers over the operations in `treeformer.ops`: plain `torch.nn.Module`s without transformers."""
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
-from treeformer.nn.attention import Attention, AttentionRecord
+from treeformer.nn.attention import Attention, AttentionRecord, Traces
 from treeformer.nn.convolution import DynamicConvolution, LightweightConvolution
 from treeformer.nn.embedding import ScaledEmbedding, sinusoids, with_positions
 from treeformer.nn.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
@@ -18,6 +18,7 @@ __all__ = [
     "HierarchicalAccumulation",
     "LightweightConvolution",
     "ScaledEmbedding",
+    "Traces",
     "TreeAttention",
     "sinusoids",
     "with_positions",

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from treeformer.ops import Convention, Implementation, TreeBatch
 from treeformer.ops.accumulation import implementation_named
-from treeformer.ops.convention import check_convention
+from treeformer.ops.convention import Operands, check_convention
 
 
 class HierarchicalAccumulation(nn.Module):
@@ -81,8 +81,10 @@ class HierarchicalAccumulation(nn.Module):
             weights: ``[B, H or 1, n]`` from `weights`, finite in padding.
             batch: the trees.
         """
+        operands = self.operands(values, weights, batch)
+        return torch.cat([operands.leaves, self.accumulate(operands)], dim=2)
+
+    def operands(self, values: Tensor, weights: Tensor, batch: TreeBatch) -> Operands:
+        """What is accumulated: leaves, nodes and their weights, with the two tables."""
         leaves, nodes = values[:, :, : batch.n], values[:, :, batch.n :]
-        accumulated = self.accumulate(
-            leaves, nodes, weights, batch, self.vertical, self.horizontal, self.convention
-        )
-        return torch.cat([leaves, accumulated], dim=2)
+        return Operands(leaves, nodes, weights, batch, self.vertical, self.horizontal, self.convention)

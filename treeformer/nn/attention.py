@@ -11,14 +11,28 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 KeysValues = tuple[Tensor, Tensor]
-Remember = Callable[..., KeysValues]  #: adds new keys and values to those of earlier steps; returns them all
+Remember = Callable[..., KeysValues]  #: stores new keys and values; returns those of all steps
 
 
 class AttentionRecord(NamedTuple):
-    """What one attention did, kept for those who want to look at it."""
+    """The weights of one attention in one call."""
 
     weights: Tensor  #: ``[B, H, queries, keys]`` attention weights, each row sums to one
     leaf_weights: Tensor | None = None  #: ``[B, H or 1, n]`` weights w of the leaves in accumulation
+
+
+class Traces:
+    """Lists that collect what the caller asked to see, layer by layer; None for what was not asked for."""
+
+    def __init__(self, attentions: bool | None = False, hidden_states: bool | None = False) -> None:
+        self.attention: list[AttentionRecord] | None = [] if attentions else None
+        self.cross_attention: list[AttentionRecord] | None = [] if attentions else None
+        self.hidden: list[Tensor] | None = [] if hidden_states else None
+
+    def add_hidden(self, *states: Tensor) -> None:
+        """Keep the states of a layer if they were asked for."""
+        if self.hidden is not None:
+            self.hidden += states
 
 
 class MultiHeadAttention(nn.Module):
@@ -75,24 +89,24 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         record: list[AttentionRecord] | None = None,
     ) -> Tensor:
-        """What the queries find: ``[B, q, d]``, heads joined and projected.
+        """Attended values ``[B, q, d]``, heads joined and projected.
 
         Args:
             queries, keys, values: ``[B, H, q or s, K]``.
             bias: ``[B, 1, q or 1, s]`` added to the scores (see `additive`), in the dtype of the queries.
-            causal: a query sees the keys up to its own place; not together with ``bias``.
-            record: a list that receives the attention weights. Asking for them costs memory.
+            causal: a query sees no later key; not together with ``bias``.
+            record: a list that receives the attention weights. This costs memory.
         """
         dropout = self.dropout if self.training else 0.0
         if record is None:
-            found = F.scaled_dot_product_attention(
+            attended = F.scaled_dot_product_attention(
                 queries, keys, values, attn_mask=bias, dropout_p=dropout, is_causal=causal
             )
         else:
             weights = _attention_weights(queries, keys, bias, causal)
             record.append(AttentionRecord(weights))
-            found = F.dropout(weights, dropout).to(values.dtype) @ values
-        return self.output(found.transpose(1, 2).flatten(2))
+            attended = F.dropout(weights, dropout).to(values.dtype) @ values
+        return self.output(attended.transpose(1, 2).flatten(2))
 
     def _split_heads(self, states: Tensor) -> Tensor:
         return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -107,25 +121,21 @@ class Attention(MultiHeadAttention):
         bias: Tensor | None = None,
         *,
         causal: bool = False,
-        record: list[AttentionRecord] | None = None,
-    ) -> Tensor:
-        """Self-attention over ``states [B, s, d]``; see `attend` for the rest. Returns ``[B, s, d]``."""
-        return self.attend(*self.project(states), bias, causal=causal, record=record)
-
-    def look_back(
-        self,
-        states: Tensor,
-        bias: Tensor | None = None,
-        *,
-        causal: bool = True,
         remember: Remember | None = None,
         record: list[AttentionRecord] | None = None,
     ) -> Tensor:
-        """What states ``[B, q, d]`` of a target find among themselves and what is remembered."""
+        """Self-attention ``[B, s, d]`` over ``states [B, s, d]``.
+
+        Args:
+            bias, causal, record: see `attend`.
+            remember: adds keys and values of earlier steps.
+        """
         queries, keys, values = self.project(states)
         if remember is not None:
             keys, values = remember(keys, values)
         return self.attend(queries, keys, values, bias, causal=causal, record=record)
+
+    look_back = forward  #: what a `DecoderLayer` calls
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from treeformer.nn.attention import AttentionRecord, KeysValues, MultiHeadAttention, Remember
+from treeformer.nn.attention import AttentionRecord, KeysValues, MultiHeadAttention, Remember, Traces
 
 Norm = Literal["post", "pre"]
 
@@ -51,7 +51,7 @@ class EncoderLayer(nn.Module):
     """Self-attention and a feed-forward net.
 
     Args:
-        attention: called as ``attention(states, context, record=...)``; the context is its own: a bias for
+        attention: called as ``attention(states, context, record=...)``. The context is a bias for
             `Attention`, a `TreeBatch` for `TreeAttention`, a mask for convolutions.
         d_model, ffn_dim, dropout, norm: as in every layer here.
     """
@@ -73,41 +73,54 @@ class EncoderLayer(nn.Module):
         return self.feed_forward_residual(states, self.feed_forward)
 
 
-class Encoder(nn.Module):
-    """A stack of encoder layers; with pre-norm, one last norm."""
+class Stack(nn.Module):
+    """Layers, and with pre-norm one last norm."""
 
-    def __init__(self, layers: Sequence[EncoderLayer], d_model: int, *, norm: Norm = "post") -> None:
+    def __init__(self, layers: Sequence[nn.Module], d_model: int, *, norm: Norm = "post") -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.last_norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
 
-    def forward(
-        self,
-        states: Tensor,
-        context: object,
-        *,
-        record: list[AttentionRecord] | None = None,
-        hidden: list[Tensor] | None = None,
-    ) -> Tensor:
+
+class Encoder(Stack):
+    """A stack of encoder layers."""
+
+    def forward(self, states: Tensor, context: object, traces: Traces | None = None) -> Tensor:
         """``[B, s, d]`` states after all layers.
 
-        ``record`` receives one entry a layer, ``hidden`` the states before each layer and the last ones.
+        Args:
+            states: ``[B, s, d]``.
+            context: see `EncoderLayer`.
+            traces: receives the states before each layer and the last ones, and attention weights.
         """
+        traces = Traces() if traces is None else traces
         for layer in self.layers:
-            if hidden is not None:
-                hidden.append(states)
-            states = layer(states, context, record=record)
+            traces.add_hidden(states)
+            states = layer(states, context, record=traces.attention)
         states = self.last_norm(states)
-        if hidden is not None:
-            hidden.append(states)
+        traces.add_hidden(states)
         return states
+
+
+class Past(NamedTuple):
+    """What the self-attention of a decoder sees."""
+
+    bias: Tensor | None = None  #: ``[B or 1, 1, q, k]``, if causal masking is not enough
+    causal: bool = True  #: no later token is seen; False with a bias
+    remember: Remember | None = None  #: with ``layer_idx``, as the ``update`` of a cache of transformers
+
+    def of_layer(self, index: int) -> Past:
+        """The past of one layer: its ``remember`` needs no ``layer_idx``."""
+        if self.remember is None:
+            return self
+        return self._replace(remember=partial(self.remember, layer_idx=index))
 
 
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the memory, and a feed-forward net.
 
     Args:
-        self_attention: an `Attention`, or anything else with its ``look_back``.
+        self_attention: an `Attention`, or another module with ``look_back``.
         cross_attention: to the memory.
         d_model, ffn_dim, dropout, norm: as in every layer here.
     """
@@ -133,46 +146,34 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = Residual(d_model, dropout=dropout, norm=norm)
 
     def forward(
-        self,
-        states: Tensor,
-        memory: KeysValues,
-        memory_bias: Tensor | None,
-        *,
-        bias: Tensor | None = None,
-        causal: bool = True,
-        remember: Remember | None = None,
-        self_record: list[AttentionRecord] | None = None,
-        cross_record: list[AttentionRecord] | None = None,
+        self, states: Tensor, memory: KeysValues, memory_bias: Tensor | None, past: Past, traces: Traces
     ) -> Tensor:
         """``[B, q, d]`` states after this layer; see `Decoder.forward`."""
 
         def look_back(x: Tensor) -> Tensor:
             return self.self_attention.look_back(
-                x, bias, causal=causal, remember=remember, record=self_record
+                x, past.bias, causal=past.causal, remember=past.remember, record=traces.attention
             )
 
         def attend_to_memory(x: Tensor) -> Tensor:
-            beside = x.reshape(len(memory[0]), -1, x.shape[-1])  # several targets of one source side by side
-            queries = self.cross_attention.project_queries(beside)
-            found = self.cross_attention.attend(queries, *memory, memory_bias, record=cross_record)
-            return found.view_as(x)
+            joined = x.reshape(len(memory[0]), -1, x.shape[-1])  # all targets of one source in one row
+            queries = self.cross_attention.project_queries(joined)
+            attended = self.cross_attention.attend(
+                queries, *memory, memory_bias, record=traces.cross_attention
+            )
+            return attended.view_as(x)
 
         states = self.self_attention_residual(states, look_back)
         states = self.cross_attention_residual(states, attend_to_memory)
         return self.feed_forward_residual(states, self.feed_forward)
 
 
-class Decoder(nn.Module):
-    """A stack of decoder layers; with pre-norm, one last norm."""
-
-    def __init__(self, layers: Sequence[DecoderLayer], d_model: int, *, norm: Norm = "post") -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
-        self.last_norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
+class Decoder(Stack):
+    """A stack of decoder layers."""
 
     @property
     def cross_attentions(self) -> list[Any]:
-        """The attention to the memory of each layer, of the kind that the layers were made with."""
+        """The attention to the memory of each layer."""
         return [layer.cross_attention for layer in self.layers]
 
     def forward(
@@ -180,13 +181,8 @@ class Decoder(nn.Module):
         states: Tensor,
         memory: Sequence[KeysValues],
         memory_bias: Tensor | None,
-        *,
-        bias: Tensor | None = None,
-        causal: bool = True,
-        remember: Remember | None = None,
-        self_record: list[AttentionRecord] | None = None,
-        cross_record: list[AttentionRecord] | None = None,
-        hidden: list[Tensor] | None = None,
+        past: Past | None = None,
+        traces: Traces | None = None,
     ) -> Tensor:
         """``[B, q, d]`` states after all layers.
 
@@ -194,27 +190,14 @@ class Decoder(nn.Module):
             states: ``[B, q, d]`` embedded target; or ``[B · beams, q, d]``, those of one source in a row.
             memory: keys and values ``[B, H, s, K]`` of the source for each layer's cross-attention.
             memory_bias: ``[B, 1, 1, s]`` bias that hides padding of the source.
-            bias: ``[B or 1, 1, q, k]`` bias of self-attention, if it is not plainly causal.
-            causal: self-attention sees no later word; False with ``bias``.
-            remember: called with a layer's new keys and values and its number as ``layer_idx``; returns past
-                and new ones. The ``update`` of a cache of transformers does that.
-            self_record, cross_record: lists that receive one entry a layer.
-            hidden: a list that receives the states before each layer and the last ones.
+            past: what self-attention sees; by default the target up to each position.
+            traces: receives the states before each layer and the last ones, and attention weights.
         """
-        for index, layer in enumerate(self.layers):
-            if hidden is not None:
-                hidden.append(states)
-            states = layer(
-                states,
-                memory[index],
-                memory_bias,
-                bias=bias,
-                causal=causal,
-                remember=None if remember is None else partial(remember, layer_idx=index),
-                self_record=self_record,
-                cross_record=cross_record,
-            )
+        past = Past() if past is None else past
+        traces = Traces() if traces is None else traces
+        for index, (layer, keys_values) in enumerate(zip(self.layers, memory, strict=True)):
+            traces.add_hidden(states)
+            states = layer(states, keys_values, memory_bias, past.of_layer(index), traces)
         states = self.last_norm(states)
-        if hidden is not None:
-            hidden.append(states)
+        traces.add_hidden(states)
         return states

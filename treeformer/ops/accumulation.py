@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Literal
 
 from torch import Tensor
 
 from treeformer.ops import matrix, naive
 from treeformer.ops.batch import TreeBatch
-from treeformer.ops.convention import Convention, check_convention
+from treeformer.ops.convention import Convention, Operands, check_convention
 
 Implementation = Literal["auto", "matrix", "naive"]
 
 
-class Accumulation(Protocol):
-    """What every implementation computes; values and weights of padding must be finite."""
-
-    def __call__(
-        self,
-        leaves: Tensor,
-        nodes: Tensor,
-        weights: Tensor,
-        batch: TreeBatch,
-        vertical: Tensor | None,
-        horizontal: Tensor | None,
-        convention: Convention,
-    ) -> Tensor: ...
-
-
-def implementation_named(name: Implementation) -> Accumulation:
-    """The implementation with this name; ``auto`` is the fastest exact one."""
-    implementations: dict[str, Accumulation] = {
-        "auto": matrix.accumulate,
-        "matrix": matrix.accumulate,
-        "naive": naive.accumulate,
-    }
+def implementation_named(name: Implementation) -> Callable[[Operands], Tensor]:
+    """The implementation called ``name``; ``auto`` is the fastest exact one."""
+    implementations = {"auto": matrix.accumulate, "matrix": matrix.accumulate, "naive": naive.accumulate}
     if name not in implementations:
         raise ValueError(f"implementation: expected one of {', '.join(implementations)}, got {name!r}")
     return implementations[name]
@@ -59,9 +41,9 @@ def accumulate(
         leaves: ``[B, H, n, K]`` values of the leaves.
         nodes: ``[B, H, m, K]`` values of the nodes.
         weights: ``[B, H, n]``, or ``[B, 1, n]`` for one weight for all heads.
-        batch: the trees, padded to the same ``n`` and ``m``. What stands in padding never matters.
+        batch: the trees, padded to the same ``n`` and ``m``. Values in the padding never matter.
         vertical: ``[rows, K / 2]`` embeddings of the place of a node on its branch, or None for no
-            hierarchical embeddings. Places past the last row take the last row.
+            hierarchical embeddings. Places beyond the table use its last row.
         horizontal: ``[rows, K / 2]`` embeddings of the place of a leaf under its node, with ``vertical``.
         convention: ``paper``, or ``released`` for the authors' code; see `treeformer.ops.convention`.
         implementation: ``auto``, ``matrix`` or ``naive``; all give the same numbers.
@@ -76,9 +58,9 @@ def accumulate(
     >>> accumulate(leaves, nodes, torch.ones(1, 1, 3), batch).flatten()
     tensor([ 6.5000, 11.6667])
     """
-    _check(leaves, nodes, weights, batch, vertical, horizontal, convention)
+    _check(Operands(leaves, nodes, weights, batch, vertical, horizontal, convention))
     no_leaf, no_node = ~batch.leaf_mask[:, None], ~batch.node_mask[:, None]
-    return implementation_named(implementation)(
+    finite = Operands(
         leaves.masked_fill(no_leaf[..., None], 0),
         nodes.masked_fill(no_node[..., None], 0),
         weights.masked_fill(no_leaf, 0),
@@ -87,23 +69,23 @@ def accumulate(
         horizontal,
         convention,
     )
+    return implementation_named(implementation)(finite)
 
 
-def _check(
-    leaves: Tensor,
-    nodes: Tensor,
-    weights: Tensor,
-    batch: TreeBatch,
-    vertical: Tensor | None,
-    horizontal: Tensor | None,
-    convention: Convention,
-) -> None:
+def _check(operands: Operands) -> None:
+    """Refuse operands whose shapes or dtypes do not match."""
+    leaves, nodes, weights, batch, vertical, horizontal, convention = operands
     if leaves.ndim != 4:
         raise ValueError(f"leaves: expected a shape [batch, heads, leaves, width], got {list(leaves.shape)}")
     B, H, _, K = leaves.shape
-    _check_shape("leaves", leaves, [(len(batch), H, batch.n, K)])
-    _check_shape("nodes", nodes, [(B, H, batch.m, K)])
-    _check_shape("weights", weights, [(B, 1, batch.n), (B, H, batch.n)])
+    for name, tensor, shapes in (
+        ("leaves", leaves, [[len(batch), H, batch.n, K]]),
+        ("nodes", nodes, [[B, H, batch.m, K]]),
+        ("weights", weights, [[B, 1, batch.n], [B, H, batch.n]]),
+    ):
+        if list(tensor.shape) not in shapes:
+            expected = " or ".join(map(str, shapes))
+            raise ValueError(f"{name}: expected a shape {expected}, got {list(tensor.shape)}")
     if leaves.dtype != nodes.dtype:
         raise ValueError(f"nodes: expected the dtype {leaves.dtype} of leaves, got {nodes.dtype}")
     if (vertical is None) != (horizontal is None):
@@ -112,9 +94,3 @@ def _check(
         if table is not None and (table.ndim != 2 or table.shape[0] < 1 or table.shape[1] * 2 != K):
             raise ValueError(f"{name}: expected a shape [rows, {K / 2:g}], got {list(table.shape)}")
     check_convention(convention)
-
-
-def _check_shape(name: str, tensor: Tensor, expected: list[tuple[int, ...]]) -> None:
-    if tuple(tensor.shape) not in expected:
-        shapes = " or ".join(str(list(shape)) for shape in dict.fromkeys(expected))
-        raise ValueError(f"{name}: expected a shape {shapes}, got {list(tensor.shape)}")

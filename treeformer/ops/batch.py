@@ -15,19 +15,14 @@ T = TypeVar("T")
 
 
 class derived(Generic[T]):  # noqa: N801  # a decorator, like property
-    """A property that is computed once, with tensors that training can use even if inference asked first."""
+    """A property of a batch that is computed once; see `TreeBatch.shared`."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self.compute = compute
         self.__doc__ = compute.__doc__
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> T:
-        with torch.inference_mode(False):
-            value = instance.__dict__[self.name] = self.compute(instance)
-        return value
+    def __get__(self, batch: TreeBatch, owner: type) -> T:
+        return batch.shared(self.compute)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +41,8 @@ class TreeBatch:
     """
 
     spans: Tensor  #: ``[B, m, 2]`` half-open spans of the nodes, (0, 0) where padded
-    node_mask: Tensor  #: ``[B, m]`` True for the nodes that are there
-    leaf_mask: Tensor  #: ``[B, n]`` True for the leaves that are there
+    node_mask: Tensor  #: ``[B, m]`` True for nodes, False for padding
+    leaf_mask: Tensor  #: ``[B, n]`` True for leaves, False for padding
     depth: int  #: no branch of the batch holds more nodes than this
     _shared: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
@@ -118,13 +113,16 @@ class TreeBatch:
         return self.spans.device
 
     def to(self, device: torch.device | str) -> TreeBatch:
-        """The same batch on another device; what was derived from it is derived there again."""
+        """The batch on another device. Derived tensors are computed there again."""
         return TreeBatch(
             self.spans.to(device), self.node_mask.to(device), self.leaf_mask.to(device), depth=self.depth
         )
 
     def shared(self, derive: Callable[..., T], *arguments: Hashable) -> T:
-        """``derive(batch, *arguments)``, computed once for all the layers that ask for it."""
+        """``derive(batch, *arguments)``, computed once for all layers.
+
+        Its tensors are normal ones even in inference mode, so that training can use them later.
+        """
         key = (derive, *arguments)
         if key not in self._shared:
             with torch.inference_mode(False):
@@ -133,12 +131,12 @@ class TreeBatch:
 
     @derived
     def mask(self) -> Tensor:
-        """``[B, n + m]``, True for the leaves and nodes that are there."""
+        """``[B, n + m]``, True for leaves and nodes, False for padding."""
         return torch.cat([self.leaf_mask, self.node_mask], dim=1)
 
     @derived
     def padding(self) -> Tensor:
-        """``[B, n + m]``, True where there is nothing but padding."""
+        """``[B, n + m]``, True for padding."""
         return ~self.mask
 
     @derived
@@ -221,29 +219,35 @@ def _check_shapes(node_spans: Tensor, node_mask: Tensor, n_leaves: Tensor) -> No
 
 
 def _check_trees(batch: TreeBatch, n_leaves: Tensor) -> None:
-    """Refuse spans that are no tree in post-order over all leaves."""
+    """Refuse spans that are no tree in post-order over all leaves; the error names the first wrong place."""
     start, end = batch.spans.unbind(-1)
     counts = batch.node_mask.sum(1)
-    _refuse((n_leaves < 1) | (n_leaves > batch.n), f"n_leaves: expected 1 to {batch.n} leaves", n_leaves)
-    padded_inside = batch.node_mask.int().diff(dim=1).gt(0).any(1) | (counts == 0)
-    _refuse(
-        padded_inside, "node_mask: expected real nodes first, then padding, and one node at least", counts
-    )
-    outside = batch.node_mask & ((start < 0) | (start >= end) | (end > n_leaves[:, None]))
-    _refuse(outside, "node_spans: expected 0 <= start < end <= number of leaves", batch.spans)
     root = batch.spans[torch.arange(len(batch), device=batch.device), counts - 1]
     whole = torch.stack([torch.zeros_like(n_leaves), n_leaves], dim=1)
-    _refuse((root != whole).any(1), "node_spans: expected the last node, the root, to cover all leaves", root)
     earlier = torch.ones(batch.m, batch.m, dtype=torch.bool, device=batch.device).tril(-1)
     pair = earlier & batch.node_mask[:, :, None] & batch.node_mask[:, None, :]
     left_of = end[:, None, :] <= start[:, :, None]
     inside = (start[:, None, :] >= start[:, :, None]) & (end[:, None, :] <= end[:, :, None])
-    broken = (pair & ~left_of & ~inside).any(2)
-    _refuse(broken, "node_spans: expected spans that nest, children before parents", batch.spans)
-
-
-def _refuse(wrong: Tensor, expected: str, values: Tensor) -> None:
-    """Raise a ValueError that names the first position where ``wrong`` is true and the value there."""
-    if wrong.any():
-        position = tuple(wrong.nonzero()[0].tolist())
-        raise ValueError(f"{expected}, got {values[position].tolist()} at {list(position)}")
+    checks = [
+        ((n_leaves < 1) | (n_leaves > batch.n), f"n_leaves: expected 1 to {batch.n} leaves", n_leaves),
+        (
+            batch.node_mask.int().diff(dim=1).gt(0).any(1) | (counts == 0),
+            "node_mask: expected real nodes first, then padding, and one node at least",
+            counts,
+        ),
+        (
+            batch.node_mask & ((start < 0) | (start >= end) | (end > n_leaves[:, None])),
+            "node_spans: expected 0 <= start < end <= number of leaves",
+            batch.spans,
+        ),
+        ((root != whole).any(1), "node_spans: expected the last node, the root, to cover all leaves", root),
+        (
+            (pair & ~left_of & ~inside).any(2),
+            "node_spans: expected spans that nest, children before parents",
+            batch.spans,
+        ),
+    ]
+    for wrong, expected, values in checks:
+        if wrong.any():
+            position = tuple(wrong.nonzero()[0].tolist())
+            raise ValueError(f"{expected}, got {values[position].tolist()} at {list(position)}")

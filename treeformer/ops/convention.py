@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
+import torch
 from torch import Tensor
 
 from treeformer.ops.batch import TreeBatch
@@ -18,12 +19,32 @@ from treeformer.ops.batch import TreeBatch
 Convention = Literal["paper", "released"]
 
 
+class Operands(NamedTuple):
+    """What every implementation accumulates; see `treeformer.ops.accumulate`. All of it is finite."""
+
+    leaves: Tensor
+    nodes: Tensor
+    weights: Tensor
+    batch: TreeBatch
+    vertical: Tensor | None
+    horizontal: Tensor | None
+    convention: Convention
+
+    @property
+    def exact_dtype(self) -> torch.dtype:
+        """The dtype of coefficients: float32 at least."""
+        return torch.promote_types(self.leaves.dtype, torch.float32)
+
+
 def check_convention(convention: str) -> None:
-    """Refuse a name that is no convention."""
+    """Refuse an unknown convention."""
     if convention not in get_args(Convention):
         raise ValueError(f"convention: expected one of {', '.join(get_args(Convention))}, got {convention!r}")
 
 
 def branch_lengths(batch: TreeBatch, convention: Convention) -> Tensor:
     """``[B, m, n]`` integers: over how many cells the branch (i, j) is averaged, 1 at least."""
-    return (batch.branch_sizes + (convention == "paper")).clamp(min=1)
+    lengths = batch.branch_sizes
+    if convention == "paper":
+        lengths = lengths + 1  # the leaf
+    return lengths.clamp(min=1)
