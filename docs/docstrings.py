@@ -1,4 +1,4 @@
-"""Docstrings as the API reference shows them: examples become blocks of code, lines about fields a list."""
+"""Docstrings for the API reference: examples become code blocks, lines about fields become lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROLE = re.compile(r":class:(?=`)")
 
 
 class Examples(griffe.Extension):
-    """Change each docstring before it is read."""
+    """Rewrites each docstring before it is rendered."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring is not None:
@@ -21,9 +21,9 @@ class Examples(griffe.Extension):
 
 
 def with_fences(text: str) -> str:
-    """The text with its examples, each up to the next empty line, as blocks of code."""
+    """The text with its examples, each up to the next empty line, as code blocks."""
     text = re.sub(r"[ \t]*# doctest: .*", "", text)
-    return _EXAMPLE.sub(lambda found: f"{found[1]}```pycon\n{found[0]}\n{found[1]}```", text)
+    return _EXAMPLE.sub(lambda example: f"{example[1]}```pycon\n{example[0]}\n{example[1]}```", text)
 
 
 def with_lists(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Make the pictures of the page for its documentation: python docs/screenshots.py [--translation RUN].
+"""Take the screenshots of docs/serving.md: python docs/screenshots.py [--translation RUN].
 
-The page runs in Chromium (`make test-browser` installs it). CoreNLP is compared with where CORENLP_HOME names
-it, else a balanced tree is; the picture of a translation is made where a run is named.
+The page runs in Chromium (`make test-browser` installs it). The comparison shows CoreNLP if CORENLP_HOME is set,
+otherwise a balanced tree. The screenshot of a translation needs a run.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def shrink(path: Path) -> None:
-    """The picture with 128 colours, which is enough for a page."""
+    """Reduce a picture to 128 colours."""
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size / 1024:.0f} KB")
