@@ -1,7 +1,7 @@
 """Take the screenshots of docs/serving.md: python docs/screenshots.py [--translation RUN].
 
-The page runs in Chromium (`make test-browser` installs it). The comparison shows CoreNLP if CORENLP_HOME is set,
-otherwise a balanced tree. The screenshot of a translation needs a run.
+The page runs in Chromium (`make test-browser` installs it). The comparison shows CoreNLP if CORENLP_HOME is
+set, otherwise a balanced tree. The screenshot of a translation needs a run.
 """
 
 from __future__ import annotations
