@@ -1,8 +1,9 @@
-"""Lists cut under a budget: consecutive items in chunks that are not too large."""
+"""Lists cut into runs of consecutive items: under a budget, or of given sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -65,3 +66,12 @@ def split_by_padding(
         width = wider
     if chunk:
         yield chunk
+
+
+def split_by_sizes(items: Sequence[Item], sizes: Iterable[int]) -> list[list[Item]]:
+    """Consecutive runs of the given sizes, which add up to the number of items.
+
+    >>> split_by_sizes([1, 2, 3, 4], [3, 0, 1])
+    [[1, 2, 3], [], [4]]
+    """
+    return [list(items[start:end]) for start, end in pairwise(accumulate(sizes, initial=0))]

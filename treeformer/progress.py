@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -38,21 +39,31 @@ class Progress:
 
 
 class LogLines(Progress):
-    """Plain lines on standard error; at most one update every ten seconds."""
+    """Plain lines on standard error, with the time left; at most one update every ten seconds."""
 
     def __init__(self, unit: str = "steps") -> None:
         super().__init__(unit)
-        self._last_update = time.monotonic()
+        self._last_line = time.monotonic()
+        self._first_update: tuple[float, int] | None = None  # time, and units that were done
 
     def log(self, message: str) -> None:
         print(message, file=sys.stderr, flush=True)
 
     def update(self, done: int, total: int | None, detail: str = "") -> None:
         now = time.monotonic()
-        if now - self._last_update >= _SECONDS_BETWEEN_LINES:
-            self._last_update = now
-            count = f"{done:,} {self.unit}" if total is None else f"{done:,} of {total:,} {self.unit}"
-            self.log(f"{count}, {detail}" if detail else count)
+        if self._first_update is None:
+            self._first_update = now, done
+        if now - self._last_line < _SECONDS_BETWEEN_LINES:
+            return
+        self._last_line = now
+        parts = [f"{done:,} {self.unit}" if total is None else f"{done:,} of {total:,} {self.unit}"]
+        if detail:
+            parts.append(detail)
+        start, done_before = self._first_update
+        if total is not None and done > done_before:
+            left = (total - done) * (now - start) / (done - done_before)
+            parts.append(f"{timedelta(seconds=round(left))} left")
+        self.log(", ".join(parts))
 
 
 class LiveBar(Progress):

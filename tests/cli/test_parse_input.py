@@ -142,16 +142,16 @@ class TestFailures:
 
 
 class TestDisk:
-    def test_a_full_disk_leaves_what_was_done_to_go_on_with(self, tmp_path: Path) -> None:
+    def test_after_a_full_disk_a_run_resumes(self, tmp_path: Path) -> None:
         text, output = tmp_path / "text", tmp_path / "trees"
         text.write_text("".join(f"The cat number {number} sleeps.\n" for number in range(600)))
         arguments = ("parse", str(text), "--parser-command", program(FLAT), "--output", str(output))
         full = treeformer(*arguments, largest_file=20_000)
-        assert_refused(full, f"{output}.partial: File too large; what is there is kept")
+        assert_refused(full, f"{output}.partial: File too large; finished lines are kept")
         assert not output.exists()
         again = treeformer(*arguments)
         assert again.returncode == 0, again.stderr
-        assert "lines are there from an earlier run" in again.stderr
+        assert "lines of an earlier run" in again.stderr
         assert output.read_text() == treeformer(*arguments[:-2]).stdout
         assert sorted(path.name for path in tmp_path.iterdir()) == ["text", "trees"]
 
@@ -165,7 +165,7 @@ class TestDisk:
         assert result.returncode == 1
         assert result.stderr.decode().splitlines()[-1] == "treeformer: [Errno 28] No space left on device"
 
-    def test_another_parser_or_another_text_does_not_go_on(self, tmp_path: Path) -> None:
+    def test_another_parser_or_another_text_does_not_resume(self, tmp_path: Path) -> None:
         text, output = tmp_path / "text", tmp_path / "trees"
         text.write_text("It rains.\n" * 600)
         arguments = ("parse", str(text), "--output", str(output))
@@ -177,7 +177,7 @@ class TestDisk:
         assert_refused(other, f"{output}.partial: begun with input = '6000 bytes")
         assert begun.startswith((tmp_path / "trees.partial").read_bytes())
 
-    def test_a_shorter_text_does_not_go_on(self, tmp_path: Path) -> None:
+    def test_a_shorter_text_does_not_resume(self, tmp_path: Path) -> None:
         (tmp_path / "trees.partial").write_text("(ROOT (X a))\n(ROOT (X b))\n")
         arguments = ("parse", "--parser-command", program(FLAT), "--output", str(tmp_path / "trees"))
         result = treeformer(*arguments, text="a\n")
@@ -244,7 +244,7 @@ def test_a_terminal_shows_a_bar(tmp_path: Path) -> None:
     try:
         while part := os.read(reader, 65536):
             screen += part
-    except OSError:  # Linux says so when nobody can write any more
+    except OSError:  # Linux raises it when nobody can write any more
         pass
     assert b"300/300" in screen
     assert b"sentences/s" in screen

@@ -1,4 +1,4 @@
-"""Whole files: a line for a line, in order, and on again after an interruption."""
+"""Whole files: one line of trees for each line, in order, resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from treeformer.parsing import Parser
-from treeformer.parsing.corpus import CHARACTERS, CHUNK, LineParser, chunks, parse_lines
-from treeformer.parsing.failures import TreeLine
+from treeformer.parsing.corpus import CHUNK_CHARACTERS, CHUNK_LINES, TreeLine, line_chunks, parse_lines
+from treeformer.parsing.line_parser import LineParser
 from treeformer.trees import Tree, read_tree_lines, read_trees, right_branching
 
 
@@ -39,7 +39,7 @@ def words_of(line: TreeLine) -> list[tuple[str, ...]]:
     return [tree.words for tree in trees]
 
 
-LINES = [f"word {number} . another" if number % 7 else "" for number in range(2 * CHUNK + 5)]
+LINES = [f"word {number} . another" if number % 7 else "" for number in range(2 * CHUNK_LINES + 5)]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -53,7 +53,7 @@ def test_each_line_gives_its_trees_in_order(workers: int) -> None:
     assert [words_of(line) for line in whole] == [[tuple(line.split())] if line else [] for line in LINES]
 
 
-def test_a_line_is_one_sentence_only_if_one_says_so() -> None:
+def test_a_line_is_one_sentence_only_on_request() -> None:
     def words(line: str, **how: bool) -> list[tuple[str, ...]]:
         return words_of(next(parse_lines([line], LineParser(WordParser, **how))))
 
@@ -70,8 +70,9 @@ def test_given_tokens_hold_whatever_a_tree_can_hold() -> None:
 
 
 def test_long_lines_make_small_chunks() -> None:
-    long = "x" * CHARACTERS
-    assert [len(chunk) for chunk in chunks(["a", long, long, *"b" * CHUNK, "c"])] == [2, 1, CHUNK, 1]
+    long = "x" * CHUNK_CHARACTERS
+    lines = ["a", long, long, *"b" * CHUNK_LINES, "c"]
+    assert [len(chunk) for chunk in line_chunks(lines)] == [1, 1, 1, CHUNK_LINES, 1]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -80,11 +81,11 @@ def test_no_more_is_read_than_keeps_the_workers_busy(workers: int) -> None:
 
     def lines() -> Iterator[str]:
         nonlocal read
-        for read in range(1, 20 * CHUNK):  # noqa: B007
+        for read in range(1, 20 * CHUNK_LINES):  # noqa: B007
             yield "a word"
 
     for done, _ in enumerate(parse_lines(lines(), LineParser(WordParser), workers=workers)):
-        assert read - done <= (2 * workers + 1) * CHUNK
+        assert read - done <= (2 * workers + 1) * CHUNK_LINES
 
 
 class SuddenDeath(WordParser):
@@ -101,13 +102,15 @@ class NoProgram(WordParser):
         raise FileNotFoundError("no program")
 
 
-@pytest.mark.parametrize(("parser", "message"), [(SuddenDeath, "a worker ended"), (NoProgram, "no program")])
-def test_what_happens_to_a_worker_is_told(parser: type[Parser], message: str) -> None:
+@pytest.mark.parametrize(
+    ("parser", "message"), [(SuddenDeath, "a worker process died"), (NoProgram, "no program")]
+)
+def test_the_error_of_a_worker_is_raised(parser: type[Parser], message: str) -> None:
     with pytest.raises(OSError, match=message):
         list(parse_lines(LINES, LineParser(parser), workers=2))
 
 
-def test_a_killed_run_goes_on_without_a_lost_or_repeated_line(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_without_a_lost_or_repeated_line(tmp_path: Path) -> None:
     texts = tmp_path / "texts"
     texts.write_text("".join(f"The cat number {k} sleeps. It purrs.\n\n" for k in range(3000)))
     output, partial = tmp_path / "trees", tmp_path / "trees.partial"

@@ -140,7 +140,7 @@ def test_a_name_that_is_no_parser_is_refused(tmp_path: Path) -> None:
         ("{", "not a parser"),
         ("[]", "not a parser, parser.json lacks labels, language, name, sizes, tags, words"),
         ('{"name": "no more"}', "not a parser, parser.json lacks labels, language"),
-        ((MODELS / "de" / "parser.json").read_text(encoding="utf-8"), "are not of one parser"),
+        ((MODELS / "de" / "parser.json").read_text(encoding="utf-8"), "belong to different parsers"),
     ],
     ids=["no JSON", "no object", "incomplete", "of another parser"],
 )

@@ -1,4 +1,4 @@
-"""Lines of trees on disk: kept after an interruption, and gone on with only by the same run."""
+"""Lines of trees on disk: an interrupted run is resumed, and only with the same origin."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.parsing.failures import Failure, Parsed, TreeLine
+from treeformer.parsing.corpus import TreeLine
+from treeformer.parsing.failures import Failure, flat_tree
 from treeformer.parsing.output import fingerprint, write_lines
-from treeformer.parsing.parser import flat_tree
 from treeformer.trees import read_tree_lines, right_branching
 
 ORIGIN = {"parser": "en", "tokenized": False}
@@ -21,9 +21,11 @@ BAD = {"first", "third"}
 def parsed(done: int) -> Iterator[TreeLine]:
     for text in TEXTS[done:]:
         if text in BAD:
-            yield Parsed([flat_tree([text])], [Failure(text, "it was bad")]).to_line()
+            yield TreeLine(str(flat_tree([text])), 1, [Failure(text, "it was bad")])
+        elif text:
+            yield TreeLine(str(right_branching([text])), 1, [])
         else:
-            yield Parsed([right_branching([text])] if text else [], []).to_line()
+            yield TreeLine("", 0, [])
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -32,7 +34,7 @@ def files(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def whole(tmp_path: Path) -> dict[str, str]:
-    """What a run that nothing interrupts leaves."""
+    """The files of an uninterrupted run."""
     folder = tmp_path / "whole"
     folder.mkdir()
     assert write_lines(parsed, folder / "trees", ORIGIN) == 2
@@ -76,7 +78,7 @@ def test_an_interruption_changes_nothing(line: int, torn: str, whole: dict[str, 
     assert files(folder) == whole
 
 
-def test_another_run_does_not_go_on_with_it(tmp_path: Path) -> None:
+def test_a_run_with_another_origin_does_not_resume(tmp_path: Path) -> None:
     def interrupted(done: int) -> Iterator[TreeLine]:
         yield from list(parsed(done))[:2]
         raise KeyboardInterrupt
@@ -100,14 +102,14 @@ def test_a_run_that_fails_before_its_first_line_leaves_nothing(tmp_path: Path) -
 
 def test_a_run_without_failures_leaves_no_report(tmp_path: Path) -> None:
     (tmp_path / "trees.report").write_text("of an earlier run\n")
-    assert write_lines(lambda done: [Parsed([], []).to_line()], tmp_path / "trees", ORIGIN) == 0
+    assert write_lines(lambda done: [TreeLine("", 0, [])], tmp_path / "trees", ORIGIN) == 0
     assert files(tmp_path) == {"trees": "\n"}
 
 
-def test_a_file_is_known_by_its_size_and_beginning(tmp_path: Path) -> None:
+def test_a_fingerprint_depends_on_size_and_beginning(tmp_path: Path) -> None:
     path = tmp_path / "text"
-    marks = set()
+    fingerprints = set()
     for content in ("one\n", "two\n", "one\none\n"):
         path.write_text(content)
-        marks.add(fingerprint(path))
-    assert len(marks) == 3
+        fingerprints.add(fingerprint(path))
+    assert len(fingerprints) == 3

@@ -12,13 +12,14 @@ import pytest
 from tests.cli.command import treeformer
 from tests.parsing.programs import flat_but, program
 from treeformer.parsing.command import CommandParser
-from treeformer.parsing.corpus import CHUNK, LineParser, parse_lines
+from treeformer.parsing.corpus import CHUNK_LINES, parse_lines
+from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.ray_engine import parse_lines_with_ray
 
 if not os.environ.get("CI"):
     pytest.importorskip("ray")
 
-LINES = [f"Word {number}. Another (one)!" if number % 7 else "" for number in range(3 * CHUNK + 5)]
+LINES = [f"Word {number}. Another (one)!" if number % 7 else "" for number in range(3 * CHUNK_LINES + 5)]
 
 
 def test_the_same_lines_in_the_same_order_with_the_same_failures() -> None:
@@ -35,15 +36,15 @@ def test_an_error_is_the_one_that_was_raised() -> None:
         list(parse_lines_with_ray(LINES, LineParser(partial(CommandParser, "no-such-parser"))))
 
 
-def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+def test_an_interrupted_command_resumes(tmp_path: Path) -> None:
     texts, output, broken = tmp_path / "texts", tmp_path / "trees", tmp_path / "broken"
-    texts.write_text("".join(f"The cat number {number} sleeps.\n" for number in range(CHUNK + 9)))
+    texts.write_text("".join(f"The cat number {number} sleeps.\n" for number in range(CHUNK_LINES + 9)))
     whole = treeformer("parse", str(texts))
     (tmp_path / "trees.partial").write_text(whole.stdout[:5000])
     result = treeformer("parse", str(texts), "--output", str(output), "--engine", "ray", "--workers", "2")
     assert result.returncode == 0, result.stderr
     assert output.read_text() == whole.stdout
-    assert "lines are there from an earlier run" in result.stderr
+    assert "lines of an earlier run" in result.stderr
     arguments = ("--engine", "ray", "--parser-command", program("sys.exit('out of order')"))
     result = treeformer("parse", str(texts), "--output", str(broken), *arguments)
     assert result.returncode == 1

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from treeformer.cli import parse_options as option
 from treeformer.cli.parse_options import Device, Engine
 from treeformer.cli.parser_choice import choose_parser
-from treeformer.cli.progress import Tally, shown, told
-from treeformer.parsing.corpus import LineParser, parse_lines
-from treeformer.parsing.failures import TreeLine
+from treeformer.parsing.corpus import TreeLine, parse_lines
+from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.output import fingerprint, write_lines
 from treeformer.parsing.ray_engine import parse_lines_with_ray
+from treeformer.progress import LogLines, terminal_progress
 from treeformer.trees import TreeFormatError
 from treeformer.trees.files import COMPRESSED, numbered_lines
 
@@ -40,7 +42,7 @@ def command(
     port: option.Port = None,
     address: option.Address = None,
 ) -> None:
-    """Parse text: each line gives the trees of its sentences on one line, an empty line an empty one.
+    """Parse text: the trees of each line's sentences on one line, an empty line for a line without words.
 
     A sentence that the parser fails on gets a flat tree and, with --output, a line in OUTPUT.report.
 
@@ -63,43 +65,53 @@ def command(
     if output is not None:
         _check_output(output, file)
     name, make_parser = choose_parser(parser, parser_command, language, options)
-    parsed = _parsed(
-        file, LineParser(make_parser, tokenized=tokenized, one_per_line=one_per_line), engine, workers
-    )
+    line_parser = LineParser(make_parser, tokenized=tokenized, one_per_line=one_per_line)
+    parse = partial(_parse, file, line_parser, engine, workers)
     if output is None:
-        _print(parsed(0))
-        return
-    origin: dict[str, object] = {"parser": name, "tokenized": tokenized, "one_per_line": one_per_line}
-    if file is not None and file.is_file():
-        origin["input"] = fingerprint(file)
-    failures = write_lines(parsed, output, origin)
+        failures = 0
+        for line in parse(0):
+            print(line.text)
+            failures += len(line.failures)
+        sys.stdout.flush()
+        hint = "; --output FILE keeps a report"
+    else:
+        origin: dict[str, object] = {"parser": name, "tokenized": tokenized, "one_per_line": one_per_line}
+        if file is not None and file.is_file():
+            origin["input"] = fingerprint(file)
+        failures = write_lines(parse, output, origin)
+        hint = f", see {output}.report"
     if failures:
-        _tell(f"sentences that were not parsed and have flat trees: {failures}, see {output}.report")
+        _log(f"sentences that were not parsed and have flat trees: {failures}{hint}")
 
 
-def _parsed(
-    file: Path | None, line_parser: LineParser, engine: Engine, workers: int
-) -> Callable[[int], Iterator[TreeLine]]:
-    """The parsed lines after so many, with progress told on the way."""
+def _parse(
+    file: Path | None, line_parser: LineParser, engine: Engine, workers: int, done: int
+) -> Iterator[TreeLine]:
+    """The parsed lines after the first ``done``, with progress on standard error."""
+    if done:
+        _log(f"resuming after {done} lines of an earlier run")
+    lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
+    skipped = sum(1 for _ in islice(lines, done))
+    if skipped < done:
+        raise ValueError(f"expected the text of the earlier run, got one of only {skipped} lines")
     parse = parse_lines_with_ray if engine is Engine.RAY else parse_lines
-
-    def parsed(done: int) -> Iterator[TreeLine]:
-        if done:
-            _tell(f"{done} lines are there from an earlier run")
-        lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
-        skipped = sum(1 for _ in islice(lines, done))
-        if skipped < done:
-            raise ValueError(f"expected the text of the earlier run, got one of only {skipped} lines")
-        tally = Tally(done, _count(file))
-        follow = shown if sys.stderr.isatty() and not sys.stdout.isatty() else told
-        yield from follow(parse(lines, line_parser, workers=workers), tally)
-        _tell(f"{tally.lines} lines, {tally.sentences} sentences, {tally.speed()}")
-
-    return parsed
+    total = _count_lines(file)
+    # A live bar would disturb trees that are printed on the same terminal.
+    progress = LogLines("lines") if sys.stdout.isatty() else terminal_progress("lines")
+    start = time.monotonic()
+    parsed = sentences = 0
+    with progress:
+        progress.update(done, total, "loading the parser")
+        for line in parse(lines, line_parser, workers=workers):
+            yield line
+            parsed += 1
+            sentences += line.sentences
+            progress.update(done + parsed, total, _speed(sentences, start))
+    _log(f"{parsed} lines, {sentences} sentences, {_speed(sentences, start)}")
 
 
 def _check_output(output: Path, file: Path | None) -> None:
-    """Refuse before the work what could not be written after it, or would be lost by it."""
+    """Refuse an output that could not be written, or that would overwrite the text."""
     if output.exists() and not output.is_file():
         raise ValueError(f"--output {output}: expected the name of a file, got a folder or a device")
     if file is not None and output.exists() and output.samefile(file):
@@ -108,18 +120,8 @@ def _check_output(output: Path, file: Path | None) -> None:
         raise ValueError(f"--output {output}: trees are written as plain text, which {output.suffix} is not")
 
 
-def _print(parsed: Iterator[TreeLine]) -> None:
-    failures = 0
-    for line in parsed:
-        print(line.text)
-        failures += len(line.failures)
-    sys.stdout.flush()
-    if failures:
-        _tell(f"sentences that were not parsed and have flat trees: {failures}; --output FILE keeps a report")
-
-
-def _count(file: Path | None) -> int | None:
-    """The number of lines in a file; ``None`` for a stream, and where reading them will give an error."""
+def _count_lines(file: Path | None) -> int | None:
+    """The number of lines in a file; ``None`` for a stream or a file that cannot be read."""
     if file is None or not file.is_file():
         return None
     try:
@@ -128,5 +130,10 @@ def _count(file: Path | None) -> int | None:
         return None
 
 
-def _tell(message: str) -> None:
+def _speed(sentences: int, start: float) -> str:
+    seconds = max(time.monotonic() - start, 1e-9)
+    return f"{sentences / seconds:.0f} sentences/s"
+
+
+def _log(message: str) -> None:
     print(message, file=sys.stderr, flush=True)

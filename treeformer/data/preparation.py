@@ -22,7 +22,8 @@ from treeformer.data.split import Example, SplitWriter, integers
 from treeformer.data.tasks.task import DEV, TRAIN
 from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
 from treeformer.parsing import load_parser
-from treeformer.parsing.corpus import LineParser, parse_lines
+from treeformer.parsing.corpus import parse_lines
+from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_maker, parser_name
 from treeformer.parsing.output import write_lines
 from treeformer.progress import Progress, terminal_progress

@@ -21,8 +21,8 @@ from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
 from treeformer.data.vocabulary import Vocabulary, load_vocabulary
 from treeformer.parsing import Parser, load_parser
-from treeformer.parsing.corpus import LineParser
 from treeformer.parsing.failures import Failure, Parsed
+from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_name
 from treeformer.storage import write_json
 from treeformer.trees import (

@@ -1,16 +1,18 @@
-"""The best tree over a sentence: brackets chosen so that they nest and their scores add up to the most."""
+"""The best tree over a sentence: the nested brackets with the largest total score (CKY)."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
+from treeformer.trees import Span
+
 
 def best_splits(scores: Tensor) -> Tensor:
-    """``[B, n + 1, n + 1]`` integers: for each span (i, j) the place where its best tree parts in two.
+    """The best split point of each span (i, j), as ``[B, n + 1, n + 1]`` integers.
 
-    ``scores [B, n + 1, n + 1]`` are what a bracket over words i to j adds; one that adds nothing may be left
-    out, so it counts as 0 at least. Charts run over all sentences at once, shortest spans first.
+    ``scores [B, n + 1, n + 1]`` are those of brackets over words i to j. Brackets with negative scores are
+    left out and count as 0. All sentences are computed at once, shortest spans first.
     """
     B, size, _ = scores.shape
     n = size - 1
@@ -21,20 +23,20 @@ def best_splits(scores: Tensor) -> Tensor:
     for width in range(1, n + 1):
         count = n - width + 1
         starts = torch.arange(count, device=scores.device)
-        own = gain[:, starts, starts + width]
+        total = gain[:, starts, starts + width]
         if width > 1:
             halves = by_start[:, :count, 1:width] + by_end[:, width:, 1:width].flip(-1)
-            best, part = halves.max(-1)
-            own = own + best
-            splits[:, starts, starts + width] = starts + part + 1
-        by_start[:, :count, width] = own
-        by_end[:, width:, width] = own
+            best, offset = halves.max(-1)
+            total = total + best
+            splits[:, starts, starts + width] = starts + offset + 1
+        by_start[:, :count, width] = total
+        by_end[:, width:, width] = total
     return splits
 
 
-def spans_of(splits: list[list[int]], positive: list[list[bool]], n: int) -> list[tuple[int, int]]:
+def spans_of(splits: list[list[int]], positive: list[list[bool]], n: int) -> list[Span]:
     """Spans of the best tree over n words in post-order: the whole, and all others that are ``positive``."""
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     stack = [(0, n, False)]
     while stack:
         start, end, done = stack.pop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,17 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from treeformer.chunking import split_by_padding, split_by_sizes
 from treeformer.parsing.chart import best_splits, spans_of
 from treeformer.parsing.lexicon import Lexicon
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.parser import Parser, checked_sentences
 from treeformer.parsing.weights import restored
-from treeformer.trees import Tree
+from treeformer.trees import Span, Tree, join
 from treeformer.trees.tree import trusted_tree
 
-LONGEST = 300  #: longer sentences are parsed in pieces of this many words, joined under one FRAG
-Span = tuple[int, int]
-_DESCRIBED = {"name", "language", "sizes", "labels", "tags", "words"}
+LONGEST = 300  #: longer sentences are parsed in pieces of this many words and joined under one FRAG
+_FIELDS = {"name", "language", "sizes", "labels", "tags", "words"}
 
 
 class EmbeddedParser(Parser):
@@ -34,10 +34,10 @@ class EmbeddedParser(Parser):
     (ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps) (ADVP (RB well))) (. .)))
 
     Args:
-        folder: what `treeformer parser train` wrote.
+        folder: written by `treeformer parser train`.
         device: where the network runs.
-        batch_words: how many words it reads at once, padding included; default: 2,000, on a GPU 32,000.
-        bf16: compute in bfloat16: faster where the hardware has it, and a few trees differ.
+        batch_words: words in a batch, padding included; default: 2,000, on a GPU 32,000.
+        bf16: compute in bfloat16, which is faster on hardware that supports it; a few trees differ.
     """
 
     def __init__(
@@ -63,62 +63,47 @@ class EmbeddedParser(Parser):
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""
-        words = checked_sentences(sentences)
-        pieces = [
-            sentence[at : at + LONGEST] for sentence in words for at in range(0, len(sentence), LONGEST)
+        pieces: list[tuple[str, ...]] = []
+        counts = []
+        for sentence in checked_sentences(sentences):
+            starts = range(0, len(sentence), LONGEST)
+            pieces += [sentence[start : start + LONGEST] for start in starts]
+            counts.append(len(starts))
+        trees: dict[int, Tree] = {}
+        by_length = sorted(range(len(pieces)), key=lambda index: len(pieces[index]))
+        batches = split_by_padding(by_length, lambda index: len(pieces[index]), budget=self._batch_words)
+        for batch in batches:
+            trees.update(zip(batch, self._parse_batch([pieces[index] for index in batch]), strict=True))
+        in_order = [trees[index] for index in range(len(pieces))]
+        return [
+            parts[0] if len(parts) == 1 else _join_pieces(parts) for parts in split_by_sizes(in_order, counts)
         ]
-        trees = iter(self._parse_pieces(pieces))
-        return [_joined([next(trees) for _ in range(0, len(sentence), LONGEST)]) for sentence in words]
-
-    def _parse_pieces(self, sentences: list[tuple[str, ...]]) -> list[Tree]:
-        trees: list[Tree | None] = [None] * len(sentences)
-        for batch in self._batches(sentences):
-            for index, tree in zip(
-                batch, self._parse_batch([sentences[index] for index in batch]), strict=True
-            ):
-                trees[index] = tree
-        return [tree for tree in trees if tree is not None]
-
-    def _batches(self, sentences: list[tuple[str, ...]]) -> Iterator[list[int]]:
-        """Numbers of sentences of like length, together no more than ``batch_words`` words with padding."""
-        batch: list[int] = []
-        for index in sorted(range(len(sentences)), key=lambda index: len(sentences[index])):
-            if batch and (len(batch) + 1) * len(sentences[index]) > self._batch_words:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
 
     def _parse_batch(self, sentences: list[tuple[str, ...]]) -> list[Tree]:
+        """One tree for each sentence, by one pass of the network."""
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bf16):
-            states, posts = self._network(*self._inputs(sentences))
-            scores = self._network.brackets(posts).float()
-        states, posts = states.float(), posts.float()
+            states, gaps = self._network(*self._inputs(sentences))
+            scores = self._network.brackets(gaps).float()
         splits, positive = best_splits(scores).tolist(), (scores > 0).tolist()
-        tags = self._network.tag(states).argmax(-1).tolist()
         spans = [
             spans_of(splits[index], positive[index], len(words)) for index, words in enumerate(sentences)
         ]
-        places = [(index, *span) for index, own in enumerate(spans) for span in own]
-        labels = iter(
-            self._network.labels(posts, torch.tensor(places, device=self._device)).argmax(-1).tolist()
-        )
-        return [
-            self._tree(words, tags[index], spans[index], [next(labels) for _ in spans[index]])
-            for index, words in enumerate(sentences)
-        ]
+        places = [(index, *span) for index, sentence_spans in enumerate(spans) for span in sentence_spans]
+        label_scores = self._network.labels(gaps.float(), torch.tensor(places, device=self._device))
+        labels = split_by_sizes(label_scores.argmax(-1).tolist(), map(len, spans))
+        tags = self._network.tag(states.float()).argmax(-1).tolist()
+        return list(map(self._tree, sentences, tags, spans, labels))
 
     def _inputs(self, sentences: list[tuple[str, ...]]) -> tuple[Tensor, ...]:
-        """What `ParserNetwork.forward` takes, padded to the longest sentence."""
+        """The arguments of `ParserNetwork.forward`, padded to the longest sentence."""
         n = max(map(len, sentences))
         known: list[list[int]] = []
         shapes: list[list[int]] = []
         pieces: list[int] = []
         offsets: list[int] = []
         for words in sentences:
-            if self.language == "en":
-                words = tuple(map(_straight, words))
+            if self.language == "en":  # training text has straight apostrophes; a mark alone is a quote
+                words = tuple(word.replace("’", "'") if len(word) > 1 else word for word in words)
             features = [self._lexicon.features(word) for word in words]
             padding = [0] * (n - len(words))
             known.append([feature.known for feature in features] + padding)
@@ -129,56 +114,49 @@ class EmbeddedParser(Parser):
             offsets += [len(pieces)] * len(padding)
         lengths = torch.tensor([len(words) for words in sentences])
         mask = torch.arange(n) < lengths[:, None]
-        numbers = (torch.tensor(numbers) for numbers in (known, pieces, offsets, shapes))
-        return tuple(tensor.to(self._device) for tensor in (*numbers, mask))
+        tensors = [
+            torch.tensor(known),
+            torch.tensor(pieces),
+            torch.tensor(offsets),
+            torch.tensor(shapes),
+            mask,
+        ]
+        return tuple(tensor.to(self._device) for tensor in tensors)
 
     def _tree(self, words: tuple[str, ...], tags: list[int], spans: list[Span], labels: list[int]) -> Tree:
-        names, places = [], []
+        """The tree of one sentence; a label may stand for a unary chain, lowest node first."""
+        node_labels, node_spans = [], []
         for span, label in zip(spans, labels, strict=True):
             for name in self._labels[label]:
-                names.append(name)
-                places.append(span)
-        names.append("ROOT")
-        places.append((0, len(words)))
-        return trusted_tree(
-            words, tuple(self._tags[tag] for tag in tags[: len(words)]), tuple(names), tuple(places)
-        )
+                node_labels.append(name)
+                node_spans.append(span)
+        node_labels.append("ROOT")
+        node_spans.append((0, len(words)))
+        leaf_tags = tuple([self._tags[tag] for tag in tags[: len(words)]])
+        return trusted_tree(words, leaf_tags, tuple(node_labels), tuple(node_spans))
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], ParserNetwork]:
-    """What ``parser.json`` says, and the network with its weights."""
+    """The description in ``parser.json``, and the network with its weights."""
     try:
         description = json.loads((folder / "parser.json").read_text(encoding="utf-8"))
-        missing = _DESCRIBED - set(description)
+        missing = _FIELDS - set(description)
         if missing:
             raise ValueError(f"parser.json lacks {', '.join(sorted(missing))}")
         network = ParserNetwork(NetworkSizes(**description["sizes"])).eval().requires_grad_(False)
         network.load_state_dict(restored(load_file(folder / "parser.safetensors")))
     except (ValueError, TypeError, SafetensorError) as error:
         raise ValueError(f"{folder}: not a parser, {error}") from error
-    except RuntimeError as error:  # of load_state_dict: a long list
-        raise ValueError(f"{folder}: parser.json and parser.safetensors are not of one parser") from error
+    except RuntimeError as error:  # from load_state_dict, whose message is a long list
+        raise ValueError(
+            f"{folder}: parser.json and parser.safetensors belong to different parsers"
+        ) from error
     return description, network
 
 
-def _straight(word: str) -> str:
-    """The word with straight apostrophes, as English training text has them; a mark by itself is a quote."""
-    return word.replace("’", "'") if len(word) > 1 else word
-
-
-def _joined(pieces: list[Tree]) -> Tree:
-    """One sentence of pieces that were parsed apart."""
-    if len(pieces) == 1:
-        return pieces[0]
-    words: list[str] = []
-    tags: list[str] = []
-    labels: list[str] = []
-    spans: list[Span] = []
-    for piece in pieces:
-        first = len(words)
-        words += piece.words
-        tags += piece.tags
-        labels += piece.labels[:-1]  # all but its ROOT
-        spans += [(start + first, end + first) for start, end in piece.spans[:-1]]
-    whole = (0, len(words))
-    return trusted_tree(tuple(words), tuple(tags), (*labels, "FRAG", "ROOT"), (*spans, whole, whole))
+def _join_pieces(pieces: list[Tree]) -> Tree:
+    """The tree of a long sentence: its pieces, each without its ``ROOT``, under one ``FRAG``."""
+    without_root = [
+        trusted_tree(piece.words, piece.tags, piece.labels[:-1], piece.spans[:-1]) for piece in pieces
+    ]
+    return join([join(without_root, "FRAG")], "ROOT")

@@ -16,7 +16,7 @@ from treeformer.parsing.lexicon import SHAPES
 
 @dataclass(frozen=True)
 class NetworkSizes:
-    """Sizes of the network."""
+    """Numbers of embeddings, and widths and numbers of layers."""
 
     words: int
     buckets: int
@@ -31,17 +31,8 @@ class NetworkSizes:
     distances: int = 32
 
 
-class Posts(nn.Module):
-    """Vectors of the n + 1 places between words: what ends before a place, and what begins after it."""
-
-    def forward(self, states: Tensor) -> Tensor:
-        """``[B, n + 1, d]`` for the states ``[B, n + 2, d]`` of a start mark, n words and an end mark."""
-        ahead, back = states.chunk(2, dim=-1)
-        return torch.cat([ahead[:, :-1], back[:, 1:]], dim=-1)
-
-
 class ParserNetwork(nn.Module):
-    """A pre-norm Transformer over words, and three readers: of spans, of their labels, of tags."""
+    """A pre-norm Transformer over words with three heads: brackets, their labels, and tags."""
 
     def __init__(self, sizes: NetworkSizes, *, dropout: float = 0.0) -> None:
         super().__init__()
@@ -66,7 +57,6 @@ class ParserNetwork(nn.Module):
             sizes.width,
             norm="pre",
         )
-        self.posts = Posts()
         self.left = nn.Sequential(nn.Linear(sizes.width, sizes.span_width), nn.GELU(), nn.Dropout(dropout))
         self.right = nn.Sequential(nn.Linear(sizes.width, sizes.span_width), nn.GELU(), nn.Dropout(dropout))
         self.bracket = nn.Parameter(torch.zeros(sizes.span_width + 1, sizes.span_width + 1))
@@ -86,13 +76,15 @@ class ParserNetwork(nn.Module):
     def forward(
         self, known: Tensor, pieces: Tensor, offsets: Tensor, shapes: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """States of words ``[B, n, d]`` and of places between them ``[B, n + 1, d]``.
+        """States of the words ``[B, n, d]`` and of the gaps between them ``[B, n + 1, d]``.
+
+        A gap has the first half of the state before it and the second half of the state after it.
 
         Args:
             known, shapes: ``[B, n]`` from the lexicon.
             pieces, offsets: all pieces of the batch in a row, and where those of each of the B · n words
-                begin; the number ``buckets`` is no piece.
-            mask: ``[B, n]``, True for words that are there.
+                begin; the number ``buckets`` is padding.
+            mask: ``[B, n]``, False for padding.
         """
         B, n = known.shape
         bag = F.embedding_bag(
@@ -106,11 +98,13 @@ class ParserNetwork(nn.Module):
         at_end = torch.arange(n + 2, device=mask.device) == (lengths + 1)[:, None]
         states = torch.where(at_end[..., None], end, states)
         states = self.encoder(states, self._bias(lengths, n + 2, states))
-        return states[:, 1:-1], self.posts(states)
+        ahead, back = states.chunk(2, dim=-1)
+        gaps = torch.cat([ahead[:, :-1], back[:, 1:]], dim=-1)
+        return states[:, 1:-1], gaps
 
-    def brackets(self, posts: Tensor) -> Tensor:
-        """``[B, n + 1, n + 1]``: log-odds that the words from place i to place j are a phrase."""
-        left, right = self.left(posts), self.right(posts)
+    def brackets(self, gaps: Tensor) -> Tensor:
+        """``[B, n + 1, n + 1]``: log-odds that the words between gaps i and j are a phrase."""
+        left, right = self.left(gaps), self.right(gaps)
         one = left.new_ones(*left.shape[:2], 1)
         return (
             torch.cat([left, one], -1)
@@ -119,23 +113,23 @@ class ParserNetwork(nn.Module):
             / math.sqrt(self.sizes.span_width)
         )
 
-    def labels(self, posts: Tensor, spans: Tensor) -> Tensor:
+    def labels(self, gaps: Tensor, spans: Tensor) -> Tensor:
         """``[spans, labels]`` scores for ``spans [spans, 3]`` of example, start and end."""
         example, start, end = spans.unbind(1)
-        return self.label(torch.cat([posts[example, start], posts[example, end]], dim=-1))
+        return self.label(torch.cat([gaps[example, start], gaps[example, end]], dim=-1))
 
     def _bias(self, lengths: Tensor, size: int, states: Tensor) -> Tensor:
-        """``[B, H, size, size]``: no word sees padding, and nearness counts."""
+        """Attention bias ``[B, H, size, size]``: padding is masked, distances have learned scores."""
         place = torch.arange(size, device=lengths.device)
         near = self.distance(_distance_rows(place[None, :] - place[:, None], self.sizes.distances))
         device = states.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
-        there = place < (lengths + 2)[:, None]
-        return additive(there[:, None, None], dtype) + near.permute(2, 0, 1)[None].to(dtype)
+        mask = place < (lengths + 2)[:, None]
+        return additive(mask[:, None, None], dtype) + near.permute(2, 0, 1)[None].to(dtype)
 
 
 def _distance_rows(distance: Tensor, rows: int) -> Tensor:
-    """Rows of a table for signed distances: exact when near, logarithmic when far, the last when farther."""
+    """Rows of the table of signed distances: exact when near, logarithmic when far, clipped at 128."""
     size = distance.abs()
     exact = rows // 2
     far = exact + (torch.log(size.clamp(min=1) / exact) / math.log(128 / exact) * (rows - exact)).long()

@@ -1,4 +1,4 @@
-"""Whole files on a Ray cluster: the same lines through the same worker, as an actor on many machines."""
+"""Whole files through parsers on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from treeformer.parsing.corpus import LineParser, chunks, tree_lines
-from treeformer.parsing.failures import TreeLine
+from treeformer.parsing.corpus import TreeLine, line_chunks, parse_chunk
+from treeformer.parsing.line_parser import LineParser
 
 
 def parse_lines_with_ray(
     lines: Iterable[str], line_parser: LineParser, *, workers: int = 1
 ) -> Iterator[TreeLine]:
-    """As `parse_lines`, with the ``workers`` on the cluster that ``RAY_ADDRESS`` names, else on this machine.
+    """The trees of each line as text, in order, by workers on the Ray cluster in ``RAY_ADDRESS``.
 
-    The lines go through Ray's object store, which keeps on disk what does not fit its memory.
+    Without that variable a local cluster is started.
+    The lines go through Ray's object store, which spills to disk.
     """
-    ray = _started(workers)
+    ray = _connected_ray(workers)
     try:
         import pyarrow
 
         context = ray.data.DataContext.get_current()
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
-        blocks = [ray.put(pyarrow.table({"lines": [chunk]})) for chunk in chunks(lines)]
+        blocks = [ray.put(pyarrow.table({"lines": [chunk]})) for chunk in line_chunks(lines)]
         if not blocks:
             return
         actors = ray.data.ActorPoolStrategy(size=workers)
@@ -43,21 +44,21 @@ def parse_lines_with_ray(
 
 
 class _Actor:
-    """A worker for Ray Data: rows in, rows out, and errors as they were raised."""
+    """A worker for Ray Data: rows in, rows out, errors pickled as they were raised."""
 
     def __init__(self, line_parser: LineParser) -> None:
         self._line_parser = line_parser
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         try:
-            parsed: list[TreeLine] | Exception = tree_lines(self._line_parser, list(row["lines"]))
+            parsed: list[TreeLine] | Exception = parse_chunk(list(row["lines"]), self._line_parser)
         except Exception as error:
             parsed = error
         return {"parsed": pickle.dumps(parsed)}
 
 
-def _started(workers: int) -> Any:
-    """Ray, connected to its cluster, or with a small one of its own."""
+def _connected_ray(workers: int) -> Any:
+    """The module ``ray``, connected to the cluster or to one it starts here."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:

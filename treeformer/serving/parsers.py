@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from treeformer.data.tokens import one_line
 from treeformer.parsing import Parser, load_parser
-from treeformer.parsing.corpus import LineParser
+from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.tokenizer import LANGUAGES, tokenize
 from treeformer.serving.errors import RefusedError, bad
 from treeformer.serving.limits import Limits

@@ -12,6 +12,7 @@ from .drawing import to_text
 from .errors import TreeFormatError
 from .interop import from_nltk, to_nltk
 from .sets import TreeSets, from_sets, to_sets
+from .shape import Span
 from .svg import to_svg
 from .transforms import (
     binarise,
@@ -28,6 +29,7 @@ from .tree import Node, Tree
 
 __all__ = [
     "Node",
+    "Span",
     "Tree",
     "TreeFormatError",
     "TreeSets",

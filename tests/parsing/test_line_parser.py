@@ -1,8 +1,7 @@
-"""A sentence that a parser fails on has a flat tree; what is not the sentence's fault ends the run."""
+"""A sentence that a parser fails on has a flat tree; other errors end the run."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -10,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeformer.parsing import Parser
-from treeformer.parsing.failures import Failure, parse_each_sentence, parse_each_text
-from treeformer.parsing.parser import FlatTreeWarning, flat_tree
+from treeformer.parsing.failures import Failure, Parsed, failed, flat_tree
+from treeformer.parsing.line_parser import LineParser
 from treeformer.trees import Tree, right_branching
 
 
 class FussyParser(Parser):
-    """Right-branching trees, and an error for each batch with the word that it cannot stand."""
+    """Right-branching trees, and an error for each batch with one bad word."""
 
     name = "fussy"
     language = "en"
@@ -34,9 +33,18 @@ class FussyParser(Parser):
 words = st.lists(st.sampled_from(["good", "bad", "fine"]), min_size=1, max_size=3)
 
 
+def parse_texts(parser: Parser, texts: list[str]) -> list[Parsed]:
+    return LineParser(lambda: parser).parse(texts)
+
+
+def parse_sentences(parser: Parser, sentences: list[list[str]]) -> list[Parsed]:
+    line_parser = LineParser(lambda: parser, tokenized=True, one_per_line=True)
+    return line_parser.parse([" ".join(sentence) for sentence in sentences])
+
+
 @given(st.lists(words, max_size=9))
 def test_only_the_sentence_at_fault_is_flat(sentences: list[list[str]]) -> None:
-    parsed = parse_each_sentence(FussyParser("bad", ValueError("no bad words")), sentences)
+    parsed = parse_sentences(FussyParser("bad", ValueError("no bad words")), sentences)
     assert len(parsed) == len(sentences)
     for sentence, line in zip(sentences, parsed, strict=True):
         if "bad" in sentence:
@@ -48,7 +56,7 @@ def test_only_the_sentence_at_fault_is_flat(sentences: list[list[str]]) -> None:
 
 def test_the_other_sentences_of_its_text_are_parsed() -> None:
     parser = FussyParser("bad", RecursionError())
-    good, mixed, none = parse_each_text(parser, ["All is good.", "All is good. That is bad. Go!", ""])
+    good, mixed, empty = parse_texts(parser, ["All is good.", "All is good. That is bad. Go!", ""])
     assert good.failures == []
     assert [tree.words for tree in mixed.trees] == [
         ("All", "is", "good", "."),
@@ -56,37 +64,33 @@ def test_the_other_sentences_of_its_text_are_parsed() -> None:
         ("Go", "!"),
     ]
     assert mixed.failures == [Failure("That is bad .", "RecursionError")]
-    assert none == ([], [])
+    assert empty == ([], [])
 
 
 @pytest.mark.parametrize(
     "error", [FileNotFoundError("java"), MemoryError(), KeyboardInterrupt(), TypeError()]
 )
-def test_what_is_not_about_a_sentence_is_raised(error: BaseException) -> None:
+def test_other_errors_are_raised(error: BaseException) -> None:
     with pytest.raises(type(error)):
-        parse_each_text(FussyParser("bad", error), ["Fine.", "That is bad."])
+        parse_texts(FussyParser("bad", error), ["Fine.", "That is bad."])
 
 
 def test_a_parser_that_parses_nothing_is_broken() -> None:
     with pytest.raises(ValueError, match="out of order"):
-        parse_each_text(FussyParser(".", ValueError("out of order")), ["Fine.", "Good."])
+        parse_texts(FussyParser(".", ValueError("out of order")), ["Fine.", "Good."])
 
 
 class CautiousParser(FussyParser):
-    """Warns where it fails, instead of raising."""
+    """Returns its failures, instead of raising them."""
 
-    def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
-        trees = []
-        for number, sentence in enumerate(sentences):
-            if self.bad in sentence:
-                warnings.warn(FlatTreeWarning("somewhere", number, sentence, "bad"), stacklevel=1)
-            trees.append(flat_tree(sentence))
-        warnings.warn("something else", stacklevel=1)
-        return trees
+    def try_tokens(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
+        return [
+            failed(sentence, "bad") if self.bad in sentence else Parsed([right_branching(sentence)], [])
+            for sentence in sentences
+        ]
 
 
-def test_failures_that_a_parser_warns_of_are_told_too() -> None:
-    with pytest.warns(UserWarning, match="something else") as others:
-        parsed = parse_each_sentence(CautiousParser("bad", ValueError()), [["good"], ["so", "bad"]])
+def test_failures_that_a_parser_returns_are_kept() -> None:
+    parsed = parse_sentences(CautiousParser("bad", ValueError()), [["good"], ["so", "bad"]])
     assert [line.failures for line in parsed] == [[], [Failure("so bad", "bad")]]
-    assert len(others) == 1
+    assert parsed[1].trees == [flat_tree(["so", "bad"])]
