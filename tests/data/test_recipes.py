@@ -74,7 +74,7 @@ def test_a_task_of_ones_own_is_read_written_and_named_in_errors(monkeypatch: pyt
 
 
 def test_a_task_without_a_name_or_with_a_name_that_is_taken_is_refused() -> None:
-    with pytest.raises(ValueError, match="name: 'labelled' is a task that comes with treeformer"):
+    with pytest.raises(ValueError, match="name: 'labelled' is a task of treeformer"):
         register_task(LabelledTask)
     with pytest.raises(ValueError, match="Task: expected a field name: Literal"):
         register_task(Task)

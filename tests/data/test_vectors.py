@@ -74,11 +74,11 @@ def test_what_is_not_asked_for_is_not_kept(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", r"vectors\.txt: expected a word and its numbers on each line, found an empty file"),
-        ("the\n", r"vectors\.txt:1: expected a word and its numbers, parted by spaces, found 'the'"),
-        ("the\t1\t2\n", r"vectors\.txt:1: expected a word and its numbers, parted by spaces"),
+        ("the\n", r"vectors\.txt:1: expected a word and its numbers, separated by spaces, found 'the'"),
+        ("the\t1\t2\n", r"vectors\.txt:1: expected a word and its numbers, separated by spaces"),
         (
             "the 1 2\ndog 3\n",
-            r"vectors\.txt:2: expected a word and 2 numbers, parted by spaces, found 'dog 3'",
+            r"vectors\.txt:2: expected a word and 2 numbers, separated by spaces, found 'dog 3'",
         ),
         ("the 1 2\nbird 3 4 5\n", r"vectors\.txt:2: expected a word and 2 numbers.*found 'bird 3 4 5'"),
         ("3 2\nthe 1 2 3\n", r"vectors\.txt:2: expected a word and 2 numbers"),

@@ -1,4 +1,4 @@
-"""A few shapes for examples of many sizes, chosen so that little is padding."""
+"""Buckets: a few shapes for examples of many sizes, chosen to need little padding."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MULTIPLE = 8  #: widths are multiples of this, which matrix units like ...
+MULTIPLE = 8  #: widths are multiples of this, which matrix units prefer ...
 SMALL = (2, 4)  #: ... or one of these
 
 Numbers = NDArray[np.int64]
 
 
 class Shape(NamedTuple):
-    """The shape of a batch: examples, and to how many leaves, nodes and targets they are padded."""
+    """The shape of a batch: number of examples, and padded numbers of leaves, nodes and targets."""
 
     rows: int
     leaves: int
@@ -28,23 +28,23 @@ class Shape(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Cells (sizes that occur) that share one shape, and what cutting them in two would save."""
+    """Cells (sizes that occur) with one common shape, and the best way to split them."""
 
     cells: Numbers  #: indices of cells
-    saving: int
-    side: NDArray[np.bool_]  #: which of the cells go to the other half
+    saving: int  #: of padding, by the split
+    side: NDArray[np.bool_]  #: the cells of the second half
 
 
 def buckets_of(widths: Numbers, tokens: int, shapes: int) -> tuple[list[Shape], Numbers]:
-    """At most ``shapes`` shapes, small ones first, and for each example ``[N]`` the number of its shape.
+    """At most ``shapes`` shapes, small ones first, and the shape number ``[N]`` of each example.
 
-    All examples begin in one group, padded to the widest. The group whose cut at one width saves the most
-    padding is cut in two, again and again, as long as that saves more than an update is large.
+    All examples start in one group, padded to the widest. The group whose split at one width saves the most
+    padding is split, repeatedly, as long as a split saves more than one update holds.
 
     Args:
         widths: ``[N, 3]``, leaves, nodes and targets of each example.
         tokens: leaves and nodes that fit in an update; targets alone may be as many.
-        shapes: how many shapes at most.
+        shapes: largest number of shapes.
     """
     rounded = -(-widths // MULTIPLE) * MULTIPLE
     for small in reversed(SMALL):
@@ -65,19 +65,18 @@ def buckets_of(widths: Numbers, tokens: int, shapes: int) -> tuple[list[Shape], 
     group_of = np.empty(len(cells), np.int64)
     for place, number in enumerate(order):
         group_of[groups[number].cells] = place
-    found = [_shape(boxes[number], tokens, len(widths)) for number in order]
-    return found, group_of[cell_of]
+    return [_shape(boxes[number], tokens, len(widths)) for number in order], group_of[cell_of]
 
 
 def _shape(box: tuple[int, ...], tokens: int, examples: int) -> Shape:
-    """The shape with these widths and as many rows as fit, but not more than there are examples."""
+    """The shape with these widths and as many rows as fit, at most one for each example."""
     leaves, nodes, targets = box
     rows = max(1, tokens // max(leaves + nodes, targets))
     return Shape(min(rows, examples), leaves, nodes, targets)
 
 
 def _group(cells: Numbers, counts: Numbers, members: Numbers) -> _Group:
-    """The group of these cells with its best cut."""
+    """The group of these cells with its best split."""
     sizes, weights = cells[members], counts[members]
     whole = int(sizes.max(0).sum() * weights.sum())
     best = _Group(members, 0, np.zeros(len(members), bool))

@@ -1,4 +1,4 @@
-"""A prepared corpus: a folder of memory-mapped splits with all that a model needs to know about them."""
+"""A prepared corpus: a folder of memory-mapped splits, their vocabulary and a manifest."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ LABELS = "labels.json"
 
 
 class SplitCounts(Settings):
-    """What a split holds, and what was left out of it."""
+    """Counts of one split."""
 
     examples: int
-    leaves: int  #: of all examples together, as the next two
+    leaves: int  #: of all examples together, like nodes and targets
     nodes: int
     targets: int
-    longest: tuple[int, int, int]  #: the most leaves, nodes and targets of one example
-    unknown: float  #: share of leaves that are ``<unk>``
-    dropped: dict[str, int]  #: examples left out, by reason
+    longest: tuple[int, int, int]  #: largest number of leaves, nodes and targets of one example
+    unknown: float  #: share of ``<unk>`` among the leaves
+    dropped: dict[str, int]  #: skipped lines, by reason
 
 
 class Manifest(Settings):
-    """What a prepared corpus was made from and what it holds."""
+    """Origin and content of a prepared corpus: ``manifest.json``."""
 
     version: str  #: of treeformer
     recipe: dict[str, Any]  #: the ``data`` part of the recipe, complete
     sources: dict[str, str]  #: SHA-256 by file name
     kind: TaskKind
-    language: str  #: of the words that models read
-    parser: str  #: who made the trees
+    language: str  #: of the text that models read
+    parser: str  #: name and version of the parser
     vocab_size: int
     node_vocab_size: int
-    classes: tuple[str, ...]  #: names, none for translation
-    halves: bool  #: scores ask only which half of the classes is likelier, as for SST-2
+    classes: tuple[str, ...]  #: names; empty for translation
+    halves: bool  #: accuracy asks only which half of the classes is likelier, as for SST-2
     splits: dict[str, SplitCounts]
 
 
 class PreparedCorpus:
     """A folder that ``treeformer prepare`` wrote.
 
-    ``corpus["train"]`` is a `Split`; `manifest` says what there is.
+    ``corpus["train"]`` is a `Split`; `manifest` lists the splits.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -76,7 +76,7 @@ class PreparedCorpus:
 
     @cached_property
     def processor(self) -> TreeProcessor:
-        """What made the examples, and can make more."""
+        """The processor that made the examples."""
         recipe = DataRecipe.model_validate(self.manifest.recipe)
         labels = json.loads((self.folder / LABELS).read_text(encoding="utf-8"))
         settings = settings_of(recipe, tuple(labels["nodes"]), tuple(labels["classes"]))
@@ -91,7 +91,7 @@ class PreparedCorpus:
 
 
 def settings_of(recipe: DataRecipe, labels: tuple[str, ...], classes: tuple[str, ...]) -> ProcessorSettings:
-    """What a processor of this recipe does."""
+    """The settings of the processor of a recipe."""
     task = recipe.task
     return ProcessorSettings(
         kind=task.kind,

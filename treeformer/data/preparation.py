@@ -17,7 +17,7 @@ from treeformer import __version__
 from treeformer.data.corpus import LABELS, MANIFEST, Manifest, PreparedCorpus, SplitCounts, settings_of
 from treeformer.data.processor import TreeProcessor, label_list
 from treeformer.data.recipe import DataRecipe, Subwords
-from treeformer.data.sample import Bad, Sample
+from treeformer.data.sample import BadLine, Sample
 from treeformer.data.split import Example, SplitWriter, integers
 from treeformer.data.tasks.task import DEV, TRAIN
 from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
@@ -196,11 +196,12 @@ class _Preparation:
         good = 0
         for sample in task.samples(task.splits[source], self.files[source], self.recipe.unary):
             if classes and isinstance(sample, Sample) and sample.label not in classes:
-                story = f"expected one of the classes of train, {', '.join(classes)}, found {sample.label!r}"
-                sample = Bad(sample.place, "unknown class", story)
-            if isinstance(sample, Bad):
+                known = ", ".join(classes)
+                problem = f"expected one of the classes of train, {known}, found {sample.label!r}"
+                sample = BadLine(sample.place, "unknown class", problem)
+            if isinstance(sample, BadLine):
                 if not self.recipe.drop:
-                    raise ValueError(f"{sample.place}: {sample.story}; drop: true leaves such lines out")
+                    raise ValueError(f"{sample.place}: {sample.problem}; drop: true skips such lines")
                 dropped[sample.reason] += 1
                 continue
             good += 1
@@ -292,5 +293,5 @@ def _described(counts: SplitCounts) -> str:
     if counts.targets:
         parts.append(f"{counts.targets:,} target tokens")
     parts.append(f"{counts.unknown:.1%} unknown")
-    parts += [f"{number:,} left out: {reason}" for reason, number in sorted(counts.dropped.items())]
+    parts += [f"{number:,} skipped: {reason}" for reason, number in sorted(counts.dropped.items())]
     return ", ".join(parts)

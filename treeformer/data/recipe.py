@@ -1,4 +1,4 @@
-"""The ``data`` part of a recipe: all that a prepared corpus depends on."""
+"""The ``data`` part of a recipe: everything that a prepared corpus depends on."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _BUILT_IN = frozenset(TASKS)
 
 
 def register_task(task: type[Task]) -> type[Task]:
-    """Let recipes name a task of one's own, by its field ``name: Literal[NAME]``; also as a decorator.
+    """Register a task under the name in its field ``name: Literal[NAME]``; also a decorator.
 
-    A second one of the same name takes the place of the first, but not of one that comes with the package.
+    A second task of that name replaces the first; tasks of the package cannot be replaced.
     """
     field = task.model_fields.get("name")
     names = () if field is None else get_args(field.annotation)
     if len(names) != 1:
         raise ValueError(f'{task.__name__}: expected a field name: Literal["…"] with one name, got {names}')
     if names[0] in _BUILT_IN:
-        raise ValueError(f"name: {names[0]!r} is a task that comes with treeformer, expected another")
+        raise ValueError(f"name: {names[0]!r} is a task of treeformer, expected another name")
     TASKS[names[0]] = task
     return task
 
 
 def _task(content: Any) -> Task:
-    """The task that a recipe describes."""
+    """The task of a recipe."""
     if isinstance(content, Task):
         return content
     name = content.get("name") if isinstance(content, dict) else None
@@ -55,10 +55,10 @@ def _task(content: Any) -> Task:
 
 
 class Words(Settings):
-    """Whole words; those that are seen less often are ``<unk>``, which they train."""
+    """Whole words; rare words are read as ``<unk>``, and train it."""
 
     kind: Literal["words"]
-    min_count: int = Field(default=2, ge=1, description="a word that train has less often is unknown")
+    min_count: int = Field(default=2, ge=1, description="words with a lower count in train are unknown")
     lower: bool = Field(default=False, description="read words in lower case")
 
 
@@ -70,24 +70,24 @@ class Subwords(Settings):
 
 
 class DataRecipe(Settings):
-    """Which corpus, how it is cut into tokens, and which trees stand over them."""
+    """A corpus, its tokens, and the trees over them."""
 
     task: Annotated[SerializeAsAny[Task], BeforeValidator(_task)] = Field(
-        description="what the files hold; its `name` decides which keys there are"
+        description="format of the files; its `name` decides the keys"
     )
     vocabulary: Annotated[Words | Subwords, Field(discriminator="kind")] = Field(
-        description="how words become tokens; its `kind` decides which keys there are"
+        description="how words become tokens; its `kind` decides the keys"
     )
     trees: TreeKind = Field(
         default="parsed",
-        description="else control trees over the same words; shuffled: parsed, its labels in other places",
+        description="parsed, or control trees over the same words; shuffled: parses with permuted labels",
     )
     unary: Unary = Field(default="collapse", description="chains of nodes over one span")
     parser: str = Field(
         default="embedded",
-        description="embedded, corenlp, a folder or a registered name; for text without ready trees",
+        description="embedded, corenlp, a folder or a registered name; for text without trees",
     )
     longest: int | None = Field(
-        default=None, ge=1, description="examples of train with more leaves or target tokens are left out"
+        default=None, ge=1, description="skip examples of train with more leaves or target tokens"
     )
-    drop: bool = Field(default=False, description="leave out bad lines and count them; else an error")
+    drop: bool = Field(default=False, description="skip bad lines and count them, instead of an error")

@@ -1,42 +1,47 @@
-"""What tasks read from files: samples, and lines that are none."""
+"""Samples: the examples of a corpus as words and trees, read line by line from files."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from treeformer.trees import Tree, TreeFormatError, read_tree_lines
 from treeformer.trees.files import COMPRESSED, numbered_lines
+from treeformer.trees.shape import Span
 from treeformer.trees.tree import Unary
 
-Span = tuple[int, int]
+_END = object()
 
 
 class Sample(NamedTuple):
-    """One example as its task reads it, in words and trees."""
+    """One example in words and trees."""
 
     sentences: list[Tree]  #: one or more
     label: str | None = None  #: name of the class
-    targets: Mapping[Span, int] | None = None  #: classes of phrases and words, by span of words
+    targets: Mapping[Span, int] | None = None  #: classes of words and phrases, by span of words
     target_text: str | None = None
     target_tokens: tuple[str, ...] | None = None
     group: int = 0
-    place: str = ""  #: where it stands, if its label might be one that train has not
+    place: str = ""  #: file and line, named if train does not have the label
 
 
-class Bad(NamedTuple):
-    """A line that gives no sample: where it stands, in one or two words why, and the whole story."""
+class BadLine(NamedTuple):
+    """A line without a sample.
+
+    place: file and line.
+    reason: one or two words, by which dropped lines are counted.
+    problem: what was expected and what was found.
+    """
 
     place: str
     reason: str
-    story: str
+    problem: str
 
 
 def find_file(data: Path, name: str) -> Path | None:
-    """The file called ``name`` below ``data``, or of that name right in it; compressed or not."""
+    """The file called ``name`` below ``data``, or its last part directly in ``data``; compressed or not."""
     bare = name
     for ending in COMPRESSED:
         bare = bare.removesuffix(ending)
@@ -49,43 +54,48 @@ def find_file(data: Path, name: str) -> Path | None:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """The lines of a file, without their ends."""
+    """The lines of a file without their line ends."""
     for _, line in numbered_lines(path):
         yield line.rstrip("\n")
 
 
-def tree_lines(path: Path, unary: Unary) -> Iterator[list[Tree] | Bad]:
-    """For each line of a file its trees, or why it has none."""
+def tree_lines(path: Path, unary: Unary) -> Iterator[list[Tree] | BadLine]:
+    """The trees of each line of a file."""
     errors: list[TreeFormatError] = []
     for number, trees in enumerate(read_tree_lines(path, unary=unary, on_error=errors.append), start=1):
         if errors:
             error = errors.pop()
-            yield Bad(f"{error.file}:{error.line}:{error.column}", "unreadable tree", error.problem)
+            yield BadLine(f"{error.file}:{error.line}:{error.column}", "unreadable tree", error.problem)
         elif not trees:
-            yield Bad(place(path, number), "no tree", "expected a tree, found an empty line")
+            yield BadLine(place(path, number), "no tree", "expected a tree, found an empty line")
         else:
             yield trees
 
 
-def together(
-    paths: Mapping[str, Path], columns: Mapping[str, Iterator[Any]]
-) -> Iterator[tuple[Any, ...] | Bad]:
-    """Line by line what several files hold; where some have ended, that the others go on."""
-    end = object()
-    iterators = list(columns.values())
-    for number in count(1):
-        row = tuple([next(iterator, end) for iterator in iterators])
-        ended = [name for name, value in zip(columns, row, strict=True) if value is end]
-        if len(ended) == len(row):
-            return
+def aligned_lines(
+    files: Mapping[str, Path], columns: Mapping[str, Iterator[Any]]
+) -> Iterator[tuple[int, tuple[Any, ...]] | BadLine]:
+    """Line number and values of each line of several files that belong together.
+
+    If one of the values is a `BadLine`, or one of the files has ended, that is yielded instead.
+
+    Args:
+        files: by role.
+        columns: the lines of each file, by role.
+    """
+    for number, row in enumerate(zip_longest(*columns.values(), fillvalue=_END), start=1):
+        ended = [role for role, value in zip(columns, row, strict=True) if value is _END]
+        bad = [value for value in row if isinstance(value, BadLine)]
         if ended:
-            longer = next(name for name in columns if name not in ended)
-            story = f"expected a line for each in {paths[ended[0]]}, which ends before"
-            yield Bad(place(paths[longer], number), "without a counterpart", story)
+            longer = [files[role] for role in columns if role not in ended]
+            problem = f"expected a line for each in {files[ended[0]]}, which ends before"
+            yield BadLine(place(longer[0], number), "without a counterpart", problem)
+        elif bad:
+            yield bad[0]
         else:
-            yield row
+            yield number, row
 
 
 def place(path: Path, number: int) -> str:
     """A line of a file, as errors name it."""
-    return f"{os.fspath(path)}:{number}"
+    return f"{path}:{number}"

@@ -1,4 +1,4 @@
-"""Tokens of target text and back: Moses for raw text, spaces for text that is tokenised already."""
+"""Target text to tokens and back: Moses for raw text, spaces for tokenised text."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _SPACE = re.compile(r"[ \t\r\n]+")
 
 
 def unescape(text: str) -> str:
-    """The text without the entities that Moses writes.
+    """The text with the entities of Moses replaced by their characters.
 
     >>> unescape("it &apos;s &amp;lt;")
     "it 's &lt;"
     """
-    return _ENTITY.sub(lambda found: _ENTITIES[found[0]], text)
+    return _ENTITY.sub(lambda entity: _ENTITIES[entity[0]], text)
 
 
 def one_line(text: str) -> str:
-    """The text with one space where it has white space; a no-break space belongs to its word."""
+    """The text with each run of white space replaced by one space; no-break spaces are kept."""
     return _SPACE.sub(" ", text).strip(" ")
 
 
 def tokenize(text: str, tokens: Tokens, language: str) -> tuple[str, ...]:
-    """The tokens of a text: by Moses, cased and unescaped; or as given, unescaped.
+    """The tokens of a text: by Moses, or split at white space where they are given; unescaped.
 
     >>> tokenize("Das war (fast) alles.", "moses", "de")
     ('Das', 'war', '(', 'fast', ')', 'alles', '.')

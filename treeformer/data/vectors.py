@@ -1,4 +1,4 @@
-"""Word vectors in text files, as those of GloVe, word2vec and fastText: a word and its numbers a line."""
+"""Word vectors from text files of GloVe, word2vec or fastText: a word and its numbers on each line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Vector = NDArray[np.float32]
 
 
 def vector_width(path: Path) -> int:
-    """How many numbers each word of this file has, as its first line tells."""
+    """The width of the vectors in a file, from its first line."""
     for number, line in _lines(path):
-        width = _told_width(line) or _numbers_at_the_end(line)
+        width = _width_in_header(line) or _numbers_at_the_end(line)
         if not width:
             raise _bad(path, number, "a word and its numbers", line)
         return width
@@ -26,23 +26,23 @@ def vector_width(path: Path) -> int:
 
 
 def read_vectors(path: Path, words: Mapping[str, int]) -> dict[int, Vector]:
-    """The vectors of these words, under the numbers that the words have.
+    """The vectors of these words, by the id of the word.
 
-    A word that the file does not have gets the vector of its lower case; of two lines with the same word the
-    first counts. The file is read line by line, and only what is asked for is kept. Every line must have as
-    many numbers as the first; whether they are numbers is looked at for these words alone.
+    A word that is not in the file gets the vector of its lower-case form. The first line of a word counts.
+    The file is streamed. Every line must have as many fields as the first; numbers are checked for the given
+    words only.
     """
     width = vector_width(path)
     wanted = {*words, *(word.lower() for word in words)}
-    found: dict[str, Vector] = {}
+    vectors: dict[str, Vector] = {}
     for number, line in _lines(path):
-        if number == 1 and _told_width(line):
+        if number == 1 and _width_in_header(line):
             continue
-        word, numbers = _parted(path, number, line, width)
-        if word in wanted and word not in found:
-            found[word] = _vector(path, number, numbers)
-    known = ((row, word if word in found else word.lower()) for word, row in words.items())
-    return {row: found[word] for row, word in known if word in found}
+        word, numbers = _split(path, number, line, width)
+        if word in wanted and word not in vectors:
+            vectors[word] = _vector(path, number, numbers)
+    known = ((row, word if word in vectors else word.lower()) for word, row in words.items())
+    return {row: vectors[word] for row, word in known if word in vectors}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -50,14 +50,14 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     return ((number, line.rstrip(" \n")) for number, line in numbered_lines(path))
 
 
-def _told_width(line: str) -> int:
-    """The width in a first line as word2vec writes it, ``400000 300``; 0 if the line is another."""
+def _width_in_header(line: str) -> int:
+    """The width in the header that word2vec writes, ``400000 300``; 0 for another line."""
     fields = line.split(" ")
     return int(fields[1]) if len(fields) == 2 and all(field.isdecimal() for field in fields) else 0
 
 
 def _numbers_at_the_end(line: str) -> int:
-    """How many of the fields after the first are numbers, counted from the end."""
+    """The number of numeric fields at the end of a line."""
     _, *fields = line.split(" ")
     count = 0
     while count < len(fields) and _is_number(fields[-1 - count]):
@@ -65,11 +65,11 @@ def _numbers_at_the_end(line: str) -> int:
     return count
 
 
-def _parted(path: Path, number: int, line: str, width: int) -> tuple[str, str]:
+def _split(path: Path, number: int, line: str, width: int) -> tuple[str, str]:
     """The word of a line, and its numbers as text.
 
-    A word may have spaces inside, as some of glove.840B have. If its last part is a number, it is no such
-    word, but a line with too many numbers.
+    A word may contain spaces, as some in glove.840B do. If the last part of such a word is a number, the line
+    has too many numbers instead.
     """
     inside = line.count(" ") - width
     word, _, numbers = line.partition(" ")
@@ -83,7 +83,7 @@ def _parted(path: Path, number: int, line: str, width: int) -> tuple[str, str]:
 
 def _vector(path: Path, number: int, numbers: str) -> Vector:
     try:
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is refused below
             vector = np.array([float(field) for field in numbers.split(" ")], dtype=np.float32)
     except ValueError as error:
         raise ValueError(f"{place(path, number)}: expected numbers after the word: {error}") from None
@@ -101,4 +101,6 @@ def _is_number(field: str) -> bool:
 
 
 def _bad(path: Path, number: int, expected: str, line: str) -> ValueError:
-    return ValueError(f"{place(path, number)}: expected {expected}, parted by spaces, found {quoted(line)}")
+    return ValueError(
+        f"{place(path, number)}: expected {expected}, separated by spaces, found {quoted(line)}"
+    )

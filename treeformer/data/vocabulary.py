@@ -1,7 +1,7 @@
-"""Tokens and their numbers: whole words, or subwords learnt by byte-pair encoding.
+"""Vocabularies: whole words, or subwords learnt by byte-pair encoding.
 
-Numbers, merges and special tokens live in a ``tokenizer.json`` of the tokenizers library. Words are given
-one by one, so nothing here splits text, and a word that looks like a special token is none.
+Ids, merges and special tokens are stored in a ``tokenizer.json`` of the tokenizers library. Words are given one
+by one: nothing here splits text, and a word that looks like a special token is an ordinary word.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.trainers import BpeTrainer
 
-START, PAD, END, UNKNOWN = range(4)  #: the numbers of the special tokens
+START, PAD, END, UNKNOWN = range(4)  #: ids of the special tokens
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
-IGNORED = -100  #: what stands where there is nothing to predict
-MULTIPLE = 8  #: vocabularies have a multiple of this many rows, which matrix units like
+IGNORED = -100  #: target of a position that has nothing to predict
+MULTIPLE = 8  #: the number of rows is a multiple of this, which matrix units prefer
 TOKENIZER = "tokenizer.json"
 _END_OF_WORD = "▁"
 
 
 class Vocabulary(ABC):
-    """Words to numbers of tokens and back.
+    """Words to ids and back.
 
     Args:
-        tokenizer: holds the tokens; its first four are `SPECIAL_TOKENS`.
+        tokenizer: its first four tokens are `SPECIAL_TOKENS`.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -35,26 +35,22 @@ class Vocabulary(ABC):
 
     @property
     def rows(self) -> int:
-        """How many rows a table of tokens needs: a multiple of 8, not all of which must be taken."""
+        """The number of rows in a table of tokens: a multiple of 8; the last rows may be unused."""
         return -(-self.tokenizer.get_vocab_size() // MULTIPLE) * MULTIPLE
 
     @abstractmethod
     def ids(self, word: str) -> tuple[int, ...]:
-        """The numbers of the pieces of a word, one at least."""
+        """The ids of the pieces of a word, at least one."""
 
     @abstractmethod
     def words(self, ids: Iterable[int]) -> list[str]:
-        """The words that pieces make up; special tokens other than ``<unk>`` are left out."""
+        """The words that pieces make up, without special tokens other than ``<unk>``."""
 
     def whole_words(self) -> dict[str, int]:
-        """The words that are one token each, and the numbers of these tokens."""
+        """The words that consist of one token, with its id."""
         numbers = range(UNKNOWN + 1, self.tokenizer.get_vocab_size())
         words = (("".join(self.words([number])), number) for number in numbers)
         return {word: number for word, number in words if word and self.ids(word) == (number,)}
-
-    def pieces(self, word: str) -> list[str]:
-        """The pieces of a word as text."""
-        return [str(self.tokenizer.id_to_token(number)) for number in self.ids(word)]
 
     def save(self, folder: Path) -> None:
         """Write ``tokenizer.json``."""
@@ -62,7 +58,7 @@ class Vocabulary(ABC):
 
 
 class WordVocabulary(Vocabulary):
-    """Whole words; those that are not known are ``<unk>``. One that was learnt in lower case reads so, too.
+    """Whole words; unknown words are ``<unk>``. A lower-case vocabulary reads words in lower case.
 
     >>> vocabulary = WordVocabulary.learn({"the": 9, "cat": 2, "purrs": 1}, min_count=2)
     >>> vocabulary.ids("cat"), vocabulary.ids("purrs"), vocabulary.words([4, 5, 3, 2])
@@ -78,7 +74,7 @@ class WordVocabulary(Vocabulary):
 
     @classmethod
     def learn(cls, counts: Mapping[str, int], min_count: int, *, lower: bool = False) -> WordVocabulary:
-        """The words that were counted often enough, frequent ones first."""
+        """The vocabulary of words with a count of at least ``min_count``, frequent words first."""
         if lower:
             counts = _lowered(counts)
         known = [word for word, count in counts.items() if count >= min_count and word not in SPECIAL_TOKENS]
@@ -97,10 +93,10 @@ class WordVocabulary(Vocabulary):
 
 
 class SubwordVocabulary(Vocabulary):
-    """Byte-pair encoding: the last piece of a word ends in ``▁``; characters never seen are ``<unk>``.
+    """Byte-pair encoding: the last piece of a word ends in ``▁``; unseen characters are ``<unk>``.
 
-    The mark is a character like any other, so that learning gives the same tokens each time, and a character
-    that was only seen inside words may end one. In words ``▁`` itself is unknown.
+    The mark is a character like any other, so that learning is deterministic, and a character that was only
+    seen inside words may end one. A ``▁`` inside a word is unknown.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -110,7 +106,7 @@ class SubwordVocabulary(Vocabulary):
 
     @classmethod
     def learn(cls, counts: Mapping[str, int], size: int) -> SubwordVocabulary:
-        """``size`` tokens, the special ones included, or fewer where the words give no more."""
+        """A vocabulary of ``size`` tokens, special ones included, or fewer if there are few words."""
         tokenizer = Tokenizer(BPE(unk_token=SPECIAL_TOKENS[UNKNOWN]))
         tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
         trainer = BpeTrainer(
@@ -121,12 +117,12 @@ class SubwordVocabulary(Vocabulary):
         return cls(_with_special_tokens(tokenizer))
 
     def ids(self, word: str) -> tuple[int, ...]:
-        found = self._ids.get(word)
-        if found is None:
+        ids = self._ids.get(word)
+        if ids is None:
             tokens = self.tokenizer.model.tokenize(_marked(word))
-            found = tuple(UNKNOWN if token.id < UNKNOWN else token.id for token in tokens)
-            self._ids[word] = found
-        return found
+            ids = tuple(UNKNOWN if token.id < UNKNOWN else token.id for token in tokens)
+            self._ids[word] = ids
+        return ids
 
     def words(self, ids: Iterable[int]) -> list[str]:
         words = []
@@ -146,7 +142,7 @@ def load_vocabulary(folder: Path) -> Vocabulary:
         raise ValueError(f"{path}: no such file, expected the tokens of a corpus or a model")
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing more special
+    except Exception as error:  # the library raises no narrower exception
         raise ValueError(f"{path}: not a tokenizer: {error}") from error
     if [tokenizer.id_to_token(number) for number in range(4)] != list(SPECIAL_TOKENS):
         raise ValueError(f"{path}: expected the first tokens {' '.join(SPECIAL_TOKENS)}")
@@ -159,7 +155,7 @@ def _with_special_tokens(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _lowered(counts: Mapping[str, int]) -> Mapping[str, int]:
-    """The counts of the same words in lower case."""
+    """Counts of the words in lower case."""
     lowered: Counter[str] = Counter()
     for word, count in counts.items():
         lowered[word.lower()] += count
@@ -172,7 +168,7 @@ def _marked(word: str) -> str:
 
 
 def _repeated(counts: Mapping[str, int], longest: int = 1000) -> Iterator[str]:
-    """Lines that hold each word, its end marked, as often as it was counted."""
+    """Lines in which each word, its end marked, occurs as often as its count."""
     for word in sorted(counts):
         whole, rest = divmod(counts[word], longest)
         if whole:

@@ -56,8 +56,8 @@ def test_trees_may_stand_in_a_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"tree": "(S (X x))"}, "expected something in the column label, found the columns tree"),
-        ({"label": "a"}, "expected something in the column tree"),
+        ({"tree": "(S (X x))"}, "expected a value in the column label, found the columns tree"),
+        ({"label": "a"}, "expected a value in the column tree"),
         ({"label": "a", "tree": "(S (X x)"}, "at character 1 of the tree"),
     ],
 )

@@ -1,4 +1,4 @@
-"""IMDB: film reviews, each a document of several sentences, that praise or do not."""
+"""IMDB: film reviews, each a document of several sentences, positive or negative."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from treeformer.data.sample import Bad, Sample, place, text_lines, together, tree_lines
+from treeformer.data.sample import BadLine, Sample, aligned_lines, place, text_lines, tree_lines
 from treeformer.data.tasks.task import Part, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees.tree import Unary
@@ -22,7 +22,7 @@ class ImdbTask(Task):
 
     name: Literal["imdb"]
     hold_out: int | None = Field(
-        default=20, ge=2, description="every so many reviews of train are dev instead, which has no file"
+        default=20, ge=2, description="every n-th review of train goes to dev, which has no file"
     )
 
     documents: ClassVar[bool] = True
@@ -41,22 +41,20 @@ class ImdbTask(Task):
         lines = (one_line(text.replace("<br />", " ")) for text in texts)
         return ToParse(lines, tokenized=False, one_per_line=False)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
-        sides = {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
-        for number, row in enumerate(together(files, sides), start=1):
-            if isinstance(row, Bad):
+    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
+        columns = {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
+        for row in aligned_lines(files, columns):
+            if isinstance(row, BadLine):
                 yield row
                 continue
-            line, trees = row
+            number, (line, trees) = row
             where = place(files["file"], number)
             try:
                 label = json.loads(line)["label"]
             except (json.JSONDecodeError, KeyError, TypeError) as error:
-                yield Bad(where, "no review", f"expected a JSON object with text and label: {error}")
+                yield BadLine(where, "no review", f"expected a JSON object with text and label: {error}")
                 continue
-            if isinstance(trees, Bad):
-                yield trees
-            elif label not in (0, 1):
-                yield Bad(where, "no label", f"expected a label 0 or 1, found {label!r}")
-            else:
+            if label in (0, 1):
                 yield Sample(trees, label=_CLASSES[label])
+            else:
+                yield BadLine(where, "no label", f"expected a label 0 or 1, found {label!r}")

@@ -1,4 +1,4 @@
-"""Anybody's data: texts or trees with a label, in JSON lines, CSV or Parquet."""
+"""Your own data: texts or trees with a label, in JSON lines, CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from treeformer.data.sample import Bad, Sample, place, together, tree_lines
+from treeformer.data.sample import BadLine, Sample, aligned_lines, place, tree_lines
 from treeformer.data.tasks.task import DEV, Part, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees import Tree, TreeFormatError, read_trees
@@ -23,20 +23,18 @@ Row = dict[str, Any]
 
 
 class LabelledTask(Task):
-    """Classes of texts. Their names are those that train has; a file has the columns ``text`` or ``tree``."""
+    """Classes of texts. Files have a column of texts or of trees; the labels of train are the classes."""
 
     name: Literal["labelled"]
-    text: str = Field(default="text", description="the column of texts")
-    tree: str | None = Field(default=None, description="the column of trees in brackets, instead of texts")
-    label: str = Field(default="label", description="the column of classes")
-    hold_out: int | None = Field(
-        default=None, ge=2, description="every so many examples of train are dev instead"
-    )
+    text: str = Field(default="text", description="name of the column of texts")
+    tree: str | None = Field(default=None, description="column of trees in brackets, instead of texts")
+    label: str = Field(default="label", description="name of the column of classes")
+    hold_out: int | None = Field(default=None, ge=2, description="every n-th example of train goes to dev")
 
     @model_validator(mode="after")
     def _one_dev(self) -> LabelledTask:
         if self.hold_out is not None and DEV in self.splits:
-            raise ValueError("hold_out: expected nothing, because dev has a file of its own")
+            raise ValueError("hold_out: not allowed, because dev has a file of its own")
         return self
 
     @property
@@ -52,40 +50,41 @@ class LabelledTask(Task):
         lines = (one_line(text) for text in texts)
         return ToParse(lines, tokenized=False, one_per_line=False)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
-        sides: dict[str, Iterator[Any]] = {"file": _rows(files["file"])}
+    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
+        columns: dict[str, Iterator[Any]] = {"file": _rows(files["file"])}
         if self.tree is None:
-            sides["trees"] = tree_lines(files["trees"], unary)
-        for found in together(files, sides):
-            if isinstance(found, Bad):
-                yield found
+            columns["trees"] = tree_lines(files["trees"], unary)
+        for line in aligned_lines(files, columns):
+            if isinstance(line, BadLine):
+                yield line
                 continue
-            (number, row), *rest = found
+            _, ((number, row), *parsed) = line
             where = place(files["file"], number)
             label = row.get(self.label)
             if label is None or label == "":
-                yield Bad(where, "no label", self._missing(self.label, row))
+                yield BadLine(where, "no label", self._missing(self.label, row))
                 continue
-            trees = rest[0] if rest else self._own_trees(row, where, unary)
-            yield trees if isinstance(trees, Bad) else Sample(trees, label=str(label), place=where)
+            trees = parsed[0] if parsed else self._trees_inside(row, where, unary)
+            yield trees if isinstance(trees, BadLine) else Sample(trees, label=str(label), place=where)
 
-    def _own_trees(self, row: Row, where: str, unary: Unary) -> list[Tree] | Bad:
+    def _trees_inside(self, row: Row, where: str, unary: Unary) -> list[Tree] | BadLine:
         """The trees in the brackets of a row."""
         text = row.get(str(self.tree))
         if not text:
-            return Bad(where, "no tree", self._missing(str(self.tree), row))
+            return BadLine(where, "no tree", self._missing(str(self.tree), row))
         try:
             return list(read_trees(StringIO(str(text)), unary=unary))
         except TreeFormatError as error:
-            return Bad(where, "unreadable tree", f"{error.problem}, at character {error.column} of the tree")
+            problem = f"{error.problem}, at character {error.column} of the tree"
+            return BadLine(where, "unreadable tree", problem)
 
     def _missing(self, column: str, row: Row) -> str:
-        there = ", ".join(map(str, row)) or "nothing"
-        return f"expected something in the column {column}, found the columns {there}"
+        columns = ", ".join(map(str, row)) or "nothing"
+        return f"expected a value in the column {column}, found the columns {columns}"
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """The rows of a file, by the ending of its name, each with its number (of a line, where it has lines)."""
+    """The rows of a file, each with its line or row number; the suffix decides the format."""
     name = path.name
     for ending in COMPRESSED:
         name = name.removesuffix(ending)

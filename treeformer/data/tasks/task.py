@@ -1,4 +1,4 @@
-"""What every task says: its files, what of them a parser must read, and the samples they hold."""
+"""``Task``: the files of a corpus, the text that must be parsed, and the samples in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, NamedTuple
 from pydantic import Field, field_validator
 
 from treeformer.configuration import Settings
-from treeformer.data.sample import Bad, Sample, find_file
+from treeformer.data.sample import BadLine, Sample, find_file
 from treeformer.trees.tree import Unary
 
 TaskKind = Literal["classification", "translation"]
@@ -20,31 +20,31 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Part(Settings):
-    """The files of one split, by their path below the data."""
+    """The files of one split, as paths below the data folder."""
 
-    file: str = Field(description="the examples, one a line")
+    file: str = Field(description="file of examples, one a line")
     trees: str | None = Field(
-        default=None, description="a line of trees for each example; where it is missing a parser makes it"
+        default=None, description="file with a line of trees for each example; parsed if missing"
     )
 
     def texts(self) -> dict[str, str]:
-        """The files that must be there, by what they hold."""
+        """The files that must exist, by role."""
         return {"file": self.file}
 
     def find(self, data: Path) -> dict[str, Path]:
-        """Where the files are; ``trees`` only if that file is there."""
-        found = {}
+        """The paths of the files by role; ``trees`` only if that file exists."""
+        paths = {}
         for role, name in self.texts().items():
             path = find_file(data, name)
             if path is None:
-                raise ValueError(f"{data}: expected a file {name} there, which the recipe names")
-            found[role] = path
+                raise ValueError(f"{data}: expected a file {name} there, as named in the recipe")
+            paths[role] = path
         trees = None if self.trees is None else find_file(data, self.trees)
-        return found if trees is None else {**found, "trees": trees}
+        return paths if trees is None else {**paths, "trees": trees}
 
 
 class ToParse(NamedTuple):
-    """Lines for a parser, and how to read them."""
+    """Lines of text to parse; see `LineParser` for the options."""
 
     lines: Iterable[str]
     tokenized: bool
@@ -52,14 +52,14 @@ class ToParse(NamedTuple):
 
 
 class Task(Settings):
-    """A task, as its recipe describes it."""
+    """A task: the ``task`` part of a recipe, and how its files become samples."""
 
-    language: str = Field(default="en", description="of what models read")
-    splits: Mapping[str, Part] = Field(description="the files of each split; train must be there")
+    language: str = Field(default="en", description="language of the text that models read")
+    splits: Mapping[str, Part] = Field(description="files of each split; train is required")
 
     kind: ClassVar[TaskKind] = "classification"
-    documents: ClassVar[bool] = False  #: every example gets a root DOC, also one of a single sentence
-    binary: ClassVar[bool] = False  #: trees are binary, and parses of new text are made so
+    documents: ClassVar[bool] = False  #: every example gets a root DOC, single sentences included
+    binary: ClassVar[bool] = False  #: trees are binary, and so are made parses of new text
 
     @field_validator("splits")
     @classmethod
@@ -73,28 +73,28 @@ class Task(Settings):
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """The names of the classes, None where the training data tells; empty for translation."""
+        """The names of the classes; None if train decides, empty for translation."""
         return None
 
     @property
     def halves(self) -> bool:
-        """Whether scores ask only which half of the classes is likelier, those above or below the middle."""
+        """Whether accuracy asks only which half of the classes is likelier, as for SST-2."""
         return False
 
     @property
     def held_out(self) -> int | None:
-        """Every so many examples of train are dev instead, None if dev has files of its own."""
+        """Every n-th example of train goes to dev; None if dev has files of its own."""
         return None
 
     @property
     def trees_inside(self) -> bool:
-        """Whether the trees stand in the files of examples, so that there is nothing to parse."""
+        """Whether the files of examples contain the trees, so that nothing is parsed."""
         return False
 
     @abstractmethod
     def to_parse(self, files: Mapping[str, Path]) -> ToParse:
-        """What a parser must read to make the trees of a split."""
+        """The text of a split that must be parsed."""
 
     @abstractmethod
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
-        """What the files of a split hold, line by line."""
+    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
+        """The sample of each line of a split, or why there is none."""

@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from treeformer.data.sample import Bad, Sample, place, text_lines, together, tree_lines
+from treeformer.data.sample import BadLine, Sample, aligned_lines, place, text_lines, tree_lines
 from treeformer.data.tasks.task import Part, Task, TaskKind, ToParse
 from treeformer.data.tokens import Tokens, detokenize, tokenize, unescape
 from treeformer.parsing.contractions import contract
-from treeformer.trees import Tree
 from treeformer.trees.tree import Unary
 
 
@@ -21,7 +20,7 @@ class ParallelPart(Part):
     """Two files whose lines belong together."""
 
     target: str = Field(description="translations, one a line")
-    first: int | None = Field(default=None, ge=1, description="use only so many lines, the first ones")
+    first: int | None = Field(default=None, ge=1, description="use only the first lines, this many")
 
     def texts(self) -> dict[str, str]:
         return {"file": self.file, "target": self.target}
@@ -31,12 +30,12 @@ class TranslationTask(Task):
     """A pair of languages. ``language`` is that of the source."""
 
     name: Literal["translation"]
-    target_language: str = Field(description="for the tokens of the target")
+    target_language: str = Field(description="language of the target")
     source_tokens: Tokens | None = Field(
-        default=None, description="given: source lines are tokens; else the parser makes tokens of text"
+        default=None, description="given: source lines are tokens; by default the parser tokenises"
     )
-    target_tokens: Tokens = Field(default="moses", description="given: target lines are tokens already")
-    splits: Mapping[str, ParallelPart] = Field(description="the files of each split; train must be there")
+    target_tokens: Tokens = Field(default="moses", description="given: target lines are tokens")
+    splits: Mapping[str, ParallelPart] = Field(description="files of each split; train is required")
 
     kind: ClassVar[TaskKind] = "translation"
 
@@ -55,32 +54,31 @@ class TranslationTask(Task):
         lines = text_lines(files["file"])
         return ToParse(map(unescape, lines) if given else lines, tokenized=given, one_per_line=False)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | Bad]:
+    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
         first = part.first if isinstance(part, ParallelPart) else None
-        sides: dict[str, Iterator[Any]] = {
-            "file": islice(text_lines(files["file"]), first),
-            "target": islice(text_lines(files["target"]), first),
+        columns: dict[str, Iterator[Any]] = {
+            "file": islice(_nonempty_lines(files["file"], "empty source"), first),
+            "target": islice(_nonempty_lines(files["target"], "empty target"), first),
             "trees": islice(tree_lines(files["trees"], unary), first),
         }
-        for number, row in enumerate(together(files, sides), start=1):
-            if isinstance(row, Bad):
+        for row in aligned_lines(files, columns):
+            if isinstance(row, BadLine):
                 yield row
                 continue
-            source, target, trees = row
+            number, (_, target, trees) = row
             tokens = tokenize(target, self.target_tokens, self.target_language)
-            if not source.strip():
-                yield Bad(place(files["file"], number), "empty source", "expected text, found an empty line")
-            elif not tokens:
-                yield Bad(
-                    place(files["target"], number), "empty target", "expected text, found an empty line"
-                )
-            elif isinstance(trees, Bad):
-                yield trees
-            else:
-                given = self.target_tokens == "given"
-                raw = detokenize(tokens, self.target_language) if given else target.strip()
-                yield Sample(self._as_written(trees), target_text=raw, target_tokens=tokens)
+            if not tokens:
+                yield BadLine(place(files["target"], number), "empty target", "expected tokens, found none")
+                continue
+            given = self.target_tokens == "given"
+            text = detokenize(tokens, self.target_language) if given else target.strip()
+            if self.language == "fr":  # CoreNLP's trees have *de le* where the text has *du*
+                trees = [contract(tree) for tree in trees]
+            yield Sample(trees, target_text=text, target_tokens=tokens)
 
-    def _as_written(self, trees: list[Tree]) -> list[Tree]:
-        """The trees over the words of the text: CoreNLP's French ones have *de le* for *du*."""
-        return [contract(tree) for tree in trees] if self.language == "fr" else trees
+
+def _nonempty_lines(path: Path, reason: str) -> Iterator[str | BadLine]:
+    """The lines of a file; an empty line is bad."""
+    for number, line in enumerate(text_lines(path), start=1):
+        empty = BadLine(place(path, number), reason, "expected text, found an empty line")
+        yield line if line.strip() else empty
