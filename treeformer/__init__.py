@@ -7,8 +7,13 @@ Every public name is loaded on first use: ``from treeformer import Tree`` does n
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # what a type checker reads; _MODULES is what runs, and a test compares the two
+if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares the two
+    from treeformer.data.preparation import prepare as prepare
     from treeformer.data.processor import TreeProcessor as TreeProcessor
+    from treeformer.data.reading import Reading as Reading
+    from treeformer.evaluation.report import evaluate as evaluate
+    from treeformer.inference.classifier import Classifier as Classifier
+    from treeformer.inference.translator import Translator as Translator
     from treeformer.models.bilstm import BiLstmConfig as BiLstmConfig
     from treeformer.models.bilstm import BiLstmForSequenceClassification as BiLstmForSequenceClassification
     from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig as ConvSeq2SeqConfig
@@ -46,39 +51,51 @@ if TYPE_CHECKING:  # what a type checker reads; _MODULES is what runs, and a tes
     )
     from treeformer.ops import TreeBatch as TreeBatch
     from treeformer.parsing import load_parser as load_parser
+    from treeformer.training.loop import train as train
+    from treeformer.training.recipe import Recipe as Recipe
     from treeformer.trees import Tree as Tree
 
 __version__ = "0.1.0"
 
-_MODULES = {
-    "Tree": "treeformer.trees",
-    "TreeBatch": "treeformer.ops",
-    "TreeProcessor": "treeformer.data.processor",
-    "load_parser": "treeformer.parsing",
-    "TreeTransformerConfig": "treeformer.models.tree_transformer",
-    "TreeTransformerForSequenceClassification": "treeformer.models.tree_transformer",
-    "TreeTransformerForConditionalGeneration": "treeformer.models.tree_transformer",
-    "TransformerConfig": "treeformer.models.transformer",
-    "TransformerForSequenceClassification": "treeformer.models.transformer",
-    "TransformerForConditionalGeneration": "treeformer.models.transformer",
-    "DynamicConvConfig": "treeformer.models.dynamic_conv",
-    "DynamicConvForSequenceClassification": "treeformer.models.dynamic_conv",
-    "DynamicConvForConditionalGeneration": "treeformer.models.dynamic_conv",
-    "ConvSeq2SeqConfig": "treeformer.models.conv_seq2seq",
-    "ConvSeq2SeqForConditionalGeneration": "treeformer.models.conv_seq2seq",
-    "BiLstmConfig": "treeformer.models.bilstm",
-    "BiLstmForSequenceClassification": "treeformer.models.bilstm",
-    "TreeLstmConfig": "treeformer.models.tree_lstm",
-    "TreeLstmForSequenceClassification": "treeformer.models.tree_lstm",
-    "Tree2SeqConfig": "treeformer.models.tree2seq",
-    "Tree2SeqForConditionalGeneration": "treeformer.models.tree2seq",
+_NAMES = {
+    "treeformer.trees": ["Tree"],
+    "treeformer.parsing": ["load_parser"],
+    "treeformer.training.recipe": ["Recipe"],
+    "treeformer.data.preparation": ["prepare"],
+    "treeformer.training.loop": ["train"],
+    "treeformer.evaluation.report": ["evaluate"],
+    "treeformer.inference.classifier": ["Classifier"],
+    "treeformer.inference.translator": ["Translator"],
+    "treeformer.data.processor": ["TreeProcessor"],
+    "treeformer.data.reading": ["Reading"],
+    "treeformer.ops": ["TreeBatch"],
+    "treeformer.models.tree_transformer": [
+        "TreeTransformerConfig",
+        "TreeTransformerForSequenceClassification",
+        "TreeTransformerForConditionalGeneration",
+    ],
+    "treeformer.models.transformer": [
+        "TransformerConfig",
+        "TransformerForSequenceClassification",
+        "TransformerForConditionalGeneration",
+    ],
+    "treeformer.models.dynamic_conv": [
+        "DynamicConvConfig",
+        "DynamicConvForSequenceClassification",
+        "DynamicConvForConditionalGeneration",
+    ],
+    "treeformer.models.conv_seq2seq": ["ConvSeq2SeqConfig", "ConvSeq2SeqForConditionalGeneration"],
+    "treeformer.models.bilstm": ["BiLstmConfig", "BiLstmForSequenceClassification"],
+    "treeformer.models.tree_lstm": ["TreeLstmConfig", "TreeLstmForSequenceClassification"],
+    "treeformer.models.tree2seq": ["Tree2SeqConfig", "Tree2SeqForConditionalGeneration"],
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> object:
-    """The public object called ``name``, imported now and kept for the next time."""
+    """The public object of this name, imported now and kept."""
     if name not in _MODULES:
         raise AttributeError(
             f"module 'treeformer' has no attribute {name!r}; it exports {', '.join(_MODULES)}", name=name

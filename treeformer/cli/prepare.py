@@ -1,4 +1,4 @@
-"""``treeformer prepare``: a recipe and data to a folder that models train on."""
+"""``treeformer prepare``: a recipe and data files to a prepared corpus."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import typer
 
 
 def command(
-    recipe: Annotated[Path, typer.Argument(help="What the data is and what to make of it: a YAML file.")],
-    data: Annotated[Path, typer.Option(help="Folder with the files that the recipe names.")],
-    output: Annotated[Path, typer.Option(help="Folder to write; left alone if nothing has changed.")],
+    recipe: Annotated[Path, typer.Argument(help="A recipe such as recipes/labelled.yaml.")],
+    data: Annotated[Path, typer.Option(help="The folder of the files that the recipe names.")],
+    output: Annotated[Path, typer.Option(help="The folder to write; skipped if it is up to date.")],
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="Another value for a key, as in data.drop=true.")
+        list[str] | None, typer.Option("--set", help="Override a key of the recipe, as in data.drop=true.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that parse at the same time.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that parse.")] = 1,
 ) -> None:
     """Prepare a corpus: parse what has no trees, learn the vocabulary, write Arrow files.
 
@@ -25,7 +25,7 @@ def command(
 
     if not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
-    experiment = Recipe.load(recipe, changes or ())  # before what takes seconds to load
+    experiment = Recipe.load(recipe, changes or ())  # before imports that take seconds
     from treeformer.data.preparation import prepare
 
-    prepare(experiment.data, data, output, workers=workers)
+    prepare(experiment, data, output, workers=workers)

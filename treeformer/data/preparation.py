@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -42,8 +42,15 @@ class Origin(NamedTuple):
     parser: str
 
 
+class Experiment(Protocol):
+    """A whole recipe, of which `prepare` needs the ``data`` part."""
+
+    @property
+    def data(self) -> DataRecipe: ...
+
+
 def prepare(
-    recipe: DataRecipe,
+    recipe: Experiment | DataRecipe,
     data: str | Path,
     output: str | Path,
     *,
@@ -55,12 +62,13 @@ def prepare(
     The folder appears whole or not at all. After an interruption, what was parsed is not parsed again.
 
     Args:
-        recipe: the ``data`` part of a recipe.
+        recipe: a `Recipe`, or its ``data`` part.
         data: the folder of the files that the recipe names.
         output: the folder to write; it must be missing, empty or a prepared corpus.
         workers: processes that parse.
         progress: where to report; by default standard error.
     """
+    recipe = recipe if isinstance(recipe, DataRecipe) else recipe.data
     data, output = Path(data), Path(output)
     progress = progress or terminal_progress("lines")
     files = {split: part.find(data) for split, part in recipe.task.splits.items()}

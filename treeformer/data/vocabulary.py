@@ -1,7 +1,7 @@
 """Vocabularies: whole words, or subwords learnt by byte-pair encoding.
 
-Ids, merges and special tokens are stored in a ``tokenizer.json`` of the tokenizers library. Words are given one
-by one: nothing here splits text, and a word that looks like a special token is an ordinary word.
+Ids, merges and special tokens are stored in a ``tokenizer.json`` of the tokenizers library. Words are given
+one by one: nothing here splits text, and a word that looks like a special token is an ordinary word.
 """
 
 from __future__ import annotations
