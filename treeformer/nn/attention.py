@@ -21,12 +21,15 @@ class AttentionRecord(NamedTuple):
     leaf_weights: Tensor | None = None  #: ``[B, H or 1, n]`` weights w of the leaves in accumulation
 
 
+Record = list[AttentionRecord] | None  #: a list that receives the weights of each attention, or None
+
+
 class Traces:
     """Lists that collect what the caller asked to see, layer by layer; None for what was not asked for."""
 
     def __init__(self, attentions: bool | None = False, hidden_states: bool | None = False) -> None:
-        self.attention: list[AttentionRecord] | None = [] if attentions else None
-        self.cross_attention: list[AttentionRecord] | None = [] if attentions else None
+        self.attention: Record = [] if attentions else None
+        self.cross_attention: Record = [] if attentions else None
         self.hidden: list[Tensor] | None = [] if hidden_states else None
 
     def add_hidden(self, *states: Tensor) -> None:
@@ -87,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         bias: Tensor | None = None,
         *,
         causal: bool = False,
-        record: list[AttentionRecord] | None = None,
+        record: Record = None,
     ) -> Tensor:
         """Attended values ``[B, q, d]``, heads joined and projected.
 
@@ -122,7 +125,7 @@ class Attention(MultiHeadAttention):
         *,
         causal: bool = False,
         remember: Remember | None = None,
-        record: list[AttentionRecord] | None = None,
+        record: Record = None,
     ) -> Tensor:
         """Self-attention ``[B, s, d]`` over ``states [B, s, d]``.
 

@@ -1,4 +1,4 @@
-"""Lightweight and dynamic convolutions (Wu et al. 2019), which stand where self-attention stands."""
+"""Lightweight and dynamic convolutions (Wu et al. 2019), which replace self-attention."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from treeformer.nn.attention import AttentionRecord, Remember, causal_mask
+from treeformer.nn.attention import Record, Remember, causal_mask
 
 
 class Convolution(nn.Module):
@@ -20,7 +20,7 @@ class Convolution(nn.Module):
     Args:
         d_model: width of the states.
         heads: number of heads, a divisor of ``d_model``.
-        width: number of positions that a kernel reads; odd, if it is to be centred.
+        width: number of positions that a kernel reads; odd for centred kernels.
         dropout: dropout on the weights of the kernels.
     """
 
@@ -51,14 +51,12 @@ class Convolution(nn.Module):
         weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
         return weights.expand(len(inputs), -1, inputs.shape[1], -1)
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None = None, *, record: list[AttentionRecord] | None = None
-    ) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor | None = None, *, record: Record = None) -> Tensor:
         """``[B, s, d]``: kernels centred at each of the ``states [B, s, d]``.
 
         Args:
-            mask: ``[B, s]``, True for positions that are there; the others are read as zeros.
-            record: receives nothing, since there is no attention.
+            mask: ``[B, s]``, False for padding, which is read as zeros.
+            record: ignored, because there is no attention.
         """
         if self.width % 2 == 0:
             raise ValueError(f"width: expected an odd number for a centred kernel, got {self.width}")
@@ -74,15 +72,15 @@ class Convolution(nn.Module):
         *,
         causal: bool = True,
         remember: Remember | None = None,
-        record: list[AttentionRecord] | None = None,
+        record: Record = None,
     ) -> Tensor:
         """``[B, q, d]``: kernels that end at each of the ``states [B, q, d]`` of a target.
 
         Args:
-            bias: ``[B or 1, 1, q, past + q]``, which may hide later positions and nothing else.
-            causal: always so, whatever is said.
-            remember: keeps what the kernels read as keys ``[B, 1, q, d]``, and values of no width.
-            record: receives nothing, since there is no attention.
+            bias: ``[B or 1, 1, q, past + q]``; it may hide later positions alone.
+            causal: ignored, because kernels never see later positions.
+            remember: stores the kernels' inputs as keys ``[B, 1, q, d]``, with values of width 0.
+            record: ignored, because there is no attention.
         """
         _refuse_hidden(bias)
         inputs = F.glu(self.input(states))
@@ -95,7 +93,7 @@ class Convolution(nn.Module):
 
 
 class LightweightConvolution(Convolution):
-    """One kernel a head for all positions."""
+    """One kernel for each head, the same at all positions."""
 
     def __init__(self, d_model: int, heads: int, width: int, *, dropout: float = 0.0) -> None:
         super().__init__(d_model, heads, width, dropout=dropout)
@@ -113,7 +111,7 @@ class LightweightConvolution(Convolution):
 
 
 class DynamicConvolution(Convolution):
-    """Kernels that each position predicts from what it holds."""
+    """Kernels that each position predicts from its state."""
 
     def __init__(self, d_model: int, heads: int, width: int, *, dropout: float = 0.0) -> None:
         super().__init__(d_model, heads, width, dropout=dropout)
@@ -132,15 +130,15 @@ def convolve(kernels: Tensor, rows: Tensor, offset: int) -> Tensor:
     """``[B, q, d]``: at position i of a head, the sum over j of kernels[i, j] · rows[i + j + offset].
 
     Rows before the first and after the last are zero. The kernels become the diagonals of a ``[q, rows]``
-    matrix, so that nothing as large as ``[B, q, k, d]`` is made.
+    matrix, so that no tensor is as large as ``[B, q, k, d]``.
 
     Args:
         kernels: ``[B, H, q, k]``.
         rows: ``[B, t, d]``; head h reads the h-th part of the channels.
-        offset: where the first weight of the first kernel stands among the rows.
+        offset: the row that the first weight of the first kernel reads.
     """
     H, q, k = kernels.shape[1:]
-    # q more zeros after each kernel, in lines of one less: each line starts one place further to the right
+    # pad each kernel with q zeros, then cut lines one shorter: each line starts one place further right
     band = F.pad(kernels, (0, q)).flatten(-2)[..., :-q].unflatten(-1, (q, q + k - 1))
     start = max(0, offset)
     end = max(start, min(rows.shape[1], offset + q + k - 1))
@@ -157,7 +155,7 @@ def remembered(inputs: Tensor, remember: Remember | None) -> Tensor:
 
 
 def _refuse_hidden(bias: Tensor | None) -> None:
-    """Refuse a bias that hides earlier positions. Only on the CPU: a GPU would have to be waited for."""
+    """Refuse a bias that hides earlier positions. Only on the CPU: a GPU would have to wait."""
     if bias is not None and bias.device.type == "cpu":
         seen = causal_mask(bias.shape[-2], bias.shape[-1], bias.device)
         if (bias.isinf() & seen).any():

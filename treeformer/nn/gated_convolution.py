@@ -8,18 +8,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from treeformer.nn.attention import AttentionRecord, KeysValues, Remember
+from treeformer.nn.attention import AttentionRecord, KeysValues, Record, Remember
 from treeformer.nn.convolution import remembered
 
-HALF = math.sqrt(0.5)  #: keeps the variance of a sum of two
+HALF = math.sqrt(0.5)  #: factor that keeps the variance of a sum of two
 
 
 class NormalisedLinear(nn.Module):
-    """A linear map whose matrix is learnt as lengths and directions of its rows: W = g · v / ‖v‖.
+    """A linear map with weight normalisation: the rows have lengths and directions, W = g · v / ‖v‖.
 
     Args:
         inputs, outputs: widths.
-        variance: of an output at the start, if inputs have variance 1: weights ~ N(0, variance / inputs).
+        variance: initial variance of outputs for inputs of variance 1: weights ~ N(0, variance / inputs).
     """
 
     def __init__(self, inputs: int, outputs: int, *, variance: float = 1.0) -> None:
@@ -55,7 +55,7 @@ class GatedConvolution(nn.Module):
         super().__init__()
         self.width = width
         self.dropout = nn.Dropout(dropout)
-        # a gate is about one half at the start, and dropout adds to the variance
+        # a gate is initially about one half, and dropout adds to the variance
         self.linear = NormalisedLinear(width * channels, 2 * channels, variance=4 * (1 - dropout))
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -85,7 +85,7 @@ class GatedConvolution(nn.Module):
 
 
 class StepAttention(nn.Module):
-    """Attention of one head from a convolution's output to the source, added to that output.
+    """Attention of one head from a convolution's output to the source, added to the output.
 
     Args:
         channels: width of the states.
@@ -98,15 +98,9 @@ class StepAttention(nn.Module):
         self.output = NormalisedLinear(d_model, channels)
 
     def forward(
-        self,
-        states: Tensor,
-        vectors: Tensor,
-        memory: KeysValues,
-        bias: Tensor | None,
-        *,
-        record: list[AttentionRecord] | None = None,
+        self, states: Tensor, vectors: Tensor, memory: KeysValues, bias: Tensor | None, record: Record = None
     ) -> Tensor:
-        """``[B, q, c]`` states, with what they find.
+        """``[B, q, c]`` states plus attended values.
 
         Args:
             states: ``[B, q, c]``; or ``[B · beams, q, c]``, those of one source in a row.
@@ -117,14 +111,14 @@ class StepAttention(nn.Module):
         """
         keys, values = memory
         queries = (self.query(states) + vectors) * HALF
-        beside = queries.reshape(len(keys), 1, -1, queries.shape[-1])  # targets of one source side by side
-        scores = beside @ keys.mT
+        joined = queries.reshape(len(keys), 1, -1, queries.shape[-1])  # all targets of one source in one row
+        scores = joined @ keys.mT
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         weights = (scores if bias is None else scores + bias).softmax(-1)
         if record is not None:
             record.append(AttentionRecord(weights))
-        found = (weights.to(values.dtype) @ values).reshape_as(queries)
-        return (self.output(found) + states) * HALF
+        attended = (weights.to(values.dtype) @ values).reshape_as(queries)
+        return (self.output(attended) + states) * HALF
 
 
 class GatedDecoderLayer(nn.Module):
@@ -149,14 +143,14 @@ class GatedDecoderLayer(nn.Module):
         bias: Tensor | None,
         *,
         remember: Remember | None = None,
-        record: list[AttentionRecord] | None = None,
+        record: Record = None,
     ) -> Tensor:
         """``[B, q, c]`` states after this layer; see `StepAttention.forward`."""
-        seen = self.convolution.look_back(states, remember)
-        return (self.attention(seen, vectors, memory, bias, record=record) + states) * HALF
+        convolved = self.convolution.look_back(states, remember)
+        return (self.attention(convolved, vectors, memory, bias, record) + states) * HALF
 
 
 def scale_gradient(states: Tensor, factor: float) -> Tensor:
-    """The same states, whose gradient goes back multiplied by ``factor``."""
+    """``states`` with a gradient that is multiplied by ``factor``."""
     fixed = states.detach()
     return fixed + factor * (states - fixed)

@@ -11,28 +11,30 @@ from torch.nn import functional as F
 
 
 class LstmState(NamedTuple):
-    """What a place of a recurrence hands on."""
+    """The state of an LSTM at one position."""
 
     hidden: Tensor  #: ``[..., d]``
     cell: Tensor  #: ``[..., d]``, in float32 at least
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """The tensor in float32 at least: what is added up again and again must not be rounded coarsely."""
+    """The tensor in float32 at least, because long sums must not be rounded coarsely."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
 def product(linear: nn.Linear, states: Tensor, *biases: Tensor) -> Tensor:
-    """``linear(states)`` plus biases side by side, in the dtype of states.
+    """``linear(states)`` plus the concatenated biases, in the dtype of states.
 
-    It is computed in the dtype of the weights or of autocast.
+    The product is computed in the dtype of the weights or of autocast.
     """
-    bias = torch.cat(biases) if len(biases) > 1 else biases[0] if biases else None
+    bias = None
+    if biases:
+        bias = torch.cat(biases) if len(biases) > 1 else biases[0]
     return F.linear(states.to(linear.weight.dtype), linear.weight, bias).to(states.dtype)
 
 
 def activated(gates: Tensor, kept: Tensor | None = None) -> LstmState:
-    """The state from ``gates [..., 3 d]`` for input, output and update, and what is kept of earlier cells.
+    """The state from ``gates [..., 3 d]`` for input, output and update, and the kept part of earlier cells.
 
     ``kept [..., d]`` is the sum of earlier cells, each times its forget gate.
     """
@@ -46,8 +48,8 @@ def activated(gates: Tensor, kept: Tensor | None = None) -> LstmState:
 class LstmCell(nn.Module):
     """The cell of a sequential LSTM.
 
-    Biases are parameters of the cell itself, here and in `treeformer.nn.tree_lstm`: transformers asks no
-    module without own parameters how it starts.
+    Biases are parameters of the cell itself, here and in `treeformer.nn.tree_lstm`: transformers does not
+    initialise modules that have no parameters of their own.
     """
 
     def __init__(self, inputs: int, d_model: int) -> None:
@@ -60,13 +62,13 @@ class LstmCell(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        start_gates(self.input, self.inputs, self.d_model)
-        start_gates(self.recurrent, self.d_model, self.d_model)
+        init_gates(self.input, self.inputs, self.d_model)
+        init_gates(self.recurrent, self.d_model, self.d_model)
         nn.init.zeros_(self.bias)
         nn.init.ones_(self.forget_bias)
 
     def project(self, vectors: Tensor) -> Tensor:
-        """``[..., 4 d]`` what ``vectors [..., inputs]`` add to the gates: input, output, update, forget."""
+        """``[..., 4 d]``: the share of ``vectors [..., inputs]`` in gates (input, output, update, forget)."""
         return product(self.input, vectors, self.bias, self.forget_bias)
 
     def step(self, projected: Tensor, before: LstmState) -> LstmState:
@@ -78,19 +80,19 @@ class LstmCell(nn.Module):
     def forward(self, vectors: Tensor) -> LstmState:
         """The states ``[B, s, d]`` after each of ``vectors [B, s, inputs]``, read from left to right.
 
-        No state knows what is to its right, so padding on the right changes nothing. (`torch.nn.LSTM` does
-        not give the cells of all places, and a Tree-LSTM over the words needs them.)
+        No state depends on later vectors, so padding on the right changes nothing. (`torch.nn.LSTM` does not
+        return the cells of all positions, which a Tree-LSTM over the words needs.)
         """
         projected = self.project(wide(vectors))
         nothing = projected.new_zeros(len(vectors), self.d_model)
         states = [LstmState(nothing, nothing)]
-        for own in projected.unbind(1):
-            states.append(self.step(own, states[-1]))
+        for position in projected.unbind(1):
+            states.append(self.step(position, states[-1]))
         hidden, cell = zip(*states[1:], strict=True)
         return LstmState(torch.stack(hidden, dim=1), torch.stack(cell, dim=1))
 
 
-def start_gates(linear: nn.Linear, inputs: int, d_model: int) -> None:
-    """Xavier's start for a block of matrices ``[d_model, inputs]``, each for itself."""
+def init_gates(linear: nn.Linear, inputs: int, d_model: int) -> None:
+    """Initialise each of the stacked matrices ``[d_model, inputs]`` by Xavier."""
     bound = math.sqrt(6 / (inputs + d_model))
     nn.init.uniform_(linear.weight, -bound, bound)

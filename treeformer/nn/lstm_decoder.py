@@ -1,4 +1,4 @@
-"""An LSTM that writes while it looks at a memory (Luong et al. 2015), with input feeding."""
+"""An LSTM decoder with attention to a memory and input feeding (Luong et al. 2015)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from treeformer.nn.attention import AttentionRecord
+from treeformer.nn.attention import AttentionRecord, Record
 from treeformer.nn.lstm_cell import LstmCell, LstmState, product
 
 
@@ -22,8 +22,8 @@ class DecoderStates(NamedTuple):
 class LstmDecoder(nn.Module):
     """Layers of LSTMs whose last one attends to a memory by dot products.
 
-    What it finds makes, with its own state, the attentional state tanh(W [state ; found] + b), which the
-    first layer reads beside the next token.
+    The attentional state tanh(W [state ; attended] + b) predicts the next token; the first layer reads it
+    together with that token.
 
     Args:
         d_model: width of the vectors, of the states and of the memory.
@@ -40,7 +40,7 @@ class LstmDecoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def begin(self, state: LstmState) -> DecoderStates:
-        """Where all layers begin: in ``state [N, d]``, with an attentional state of zeros."""
+        """Initial states: all layers in ``state [N, d]``, with an attentional state of zeros."""
         hidden, cell = (part[:, None, None].expand(-1, len(self.cells), -1, -1) for part in state)
         return DecoderStates(hidden, cell, torch.zeros_like(hidden[:, 0]))
 
@@ -51,13 +51,13 @@ class LstmDecoder(nn.Module):
         memory: Tensor,
         bias: Tensor | None = None,
         *,
-        record: list[AttentionRecord] | None = None,
+        record: Record = None,
     ) -> DecoderStates:
         """The states after each of the vectors.
 
         Args:
             vectors: ``[N, q, d]`` embedded target; ``N = B · beams``, those of one source in a row.
-            before: states of which the last are those before the first vector.
+            before: earlier states; the last ones are those before the first vector.
             memory: ``[B, s, d]``.
             bias: ``[B, 1, s]``, added to the scores.
             record: a list that receives the attention weights, ``[B, 1, beams · q, s]``.
@@ -71,17 +71,17 @@ class LstmDecoder(nn.Module):
         for vector in vectors.unbind(1):
             below = torch.cat([vector.to(attentional.dtype), attentional], dim=-1)
             states = self._climb(below, states)
-            attentional, own = self._attend(states[-1].hidden, memory, bias)
+            attentional, step_weights = self._attend(states[-1].hidden, memory, bias)
             steps.append(states)
             outputs.append(attentional)
-            weights.append(own)
+            weights.append(step_weights)
         if record is not None:
             record.append(AttentionRecord(torch.stack(weights, dim=2).flatten(1, 2)[:, None]))
-        return DecoderStates(
-            torch.stack([_layers([state.hidden for state in step]) for step in steps], dim=2),
-            torch.stack([_layers([state.cell for state in step]) for step in steps], dim=2),
-            torch.stack(outputs, dim=1),
+        hidden, cell = (
+            torch.stack([torch.stack([state[part] for state in step], dim=1) for step in steps], dim=2)
+            for part in (0, 1)
         )
+        return DecoderStates(hidden, cell, torch.stack(outputs, dim=1))
 
     def _climb(self, below: Tensor, states: list[LstmState]) -> list[LstmState]:
         """The states of all layers after one more input ``[N, 2 d]`` of the first."""
@@ -93,14 +93,9 @@ class LstmDecoder(nn.Module):
 
     def _attend(self, state: Tensor, memory: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
         """The attentional state ``[N, d]`` and the weights ``[B, beams, s]`` of ``state [N, d]``."""
-        beside = state.view(len(memory), -1, state.shape[-1])  # several targets of one source side by side
-        scores = (beside.to(memory.dtype) @ memory.mT).to(state.dtype)
+        joined = state.view(len(memory), -1, state.shape[-1])  # all targets of one source in one row
+        scores = (joined.to(memory.dtype) @ memory.mT).to(state.dtype)
         weights = (scores if bias is None else scores + bias).softmax(-1)
-        found = (weights.to(memory.dtype) @ memory).to(state.dtype)
-        both = torch.cat([state, found.view_as(state)], dim=-1)
+        attended = (weights.to(memory.dtype) @ memory).to(state.dtype)
+        both = torch.cat([state, attended.view_as(state)], dim=-1)
         return product(self.combine, both, self.combine.bias).tanh(), weights
-
-
-def _layers(parts: list[Tensor]) -> Tensor:
-    """``[N, L, d]`` of the ``[N, d]`` of each layer."""
-    return torch.stack(parts, dim=1)

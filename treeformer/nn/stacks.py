@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from treeformer.nn.attention import AttentionRecord, KeysValues, MultiHeadAttention, Remember, Traces
+from treeformer.nn.attention import KeysValues, MultiHeadAttention, Record, Remember, Traces
 
 Norm = Literal["post", "pre"]
 
@@ -65,9 +65,7 @@ class EncoderLayer(nn.Module):
         self.attention_residual = Residual(d_model, dropout=dropout, norm=norm)
         self.feed_forward_residual = Residual(d_model, dropout=dropout, norm=norm)
 
-    def forward(
-        self, states: Tensor, context: object, *, record: list[AttentionRecord] | None = None
-    ) -> Tensor:
+    def forward(self, states: Tensor, context: object, *, record: Record = None) -> Tensor:
         """``[B, s, d]`` states after this layer."""
         states = self.attention_residual(states, lambda x: self.attention(x, context, record=record))
         return self.feed_forward_residual(states, self.feed_forward)

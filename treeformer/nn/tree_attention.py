@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
-from treeformer.nn.attention import AttentionRecord, MultiHeadAttention, additive
+from treeformer.nn.attention import MultiHeadAttention, Record, additive
 from treeformer.ops import Convention, Implementation, TreeBatch
 
 
@@ -67,9 +67,7 @@ class TreeAttention(MultiHeadAttention):
             else None
         )
 
-    def forward(
-        self, states: Tensor, batch: TreeBatch, *, record: list[AttentionRecord] | None = None
-    ) -> Tensor:
+    def forward(self, states: Tensor, batch: TreeBatch, *, record: Record = None) -> Tensor:
         """Self-attention: ``[B, n + m, d]``. What stands in padding matters to nothing else.
 
         Args:
@@ -92,7 +90,7 @@ class TreeAttention(MultiHeadAttention):
         memory: Tensor,
         batch: TreeBatch,
         *,
-        record: list[AttentionRecord] | None = None,
+        record: Record = None,
     ) -> Tensor:
         """Cross-attention ``[B, q, d]`` of ``targets [B, q, d]`` to tree states ``memory [B, n + m, d]``."""
         keys, values, _ = self.read_memory(memory, batch)

@@ -1,4 +1,4 @@
-"""Tree-LSTMs (Tai et al. 2015): states of phrases from those of their parts, one height after another."""
+"""Tree-LSTMs (Tai et al. 2015): states of phrases from the states of their children, level by level."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor, nn
 
-from treeformer.nn.lstm_cell import LstmState, activated, product, start_gates, wide
+from treeformer.nn.lstm_cell import LstmState, activated, init_gates, product, wide
 from treeformer.ops import TreeBatch
 from treeformer.ops.levels import (
     child_counts,
@@ -22,7 +22,7 @@ Composition = Literal["child-sum", "binary"]
 
 
 class WordCell(nn.Module):
-    """The states of leaves: a word has no children, so its cell is what enters from its vector."""
+    """The states of leaves: a word has no children, so its cell depends on its vector alone."""
 
     def __init__(self, inputs: int, d_model: int) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class WordCell(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        start_gates(self.gates, self.inputs, self.d_model)
+        init_gates(self.gates, self.inputs, self.d_model)
         nn.init.zeros_(self.bias)
 
     def forward(self, vectors: Tensor) -> LstmState:
@@ -41,13 +41,13 @@ class WordCell(nn.Module):
 
 
 class ChildSum(nn.Module):
-    """A node sees the sum of its children's states, of any number, in any order.
+    """A node sees the sum of its children's states, in any number and order.
 
-    A phrase has no vector of its own, so the forget gate of a child depends on that child alone. The child
-    can therefore send what is kept of its cell, and the node adds up what it receives.
+    Phrases have no vectors, so the forget gate of a child depends on that child alone. The child can
+    therefore send what is kept of its cell, and the node adds up the messages.
     """
 
-    slots = 1  #: how many sums a node receives
+    slots = 1  #: sums of messages that a node receives
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
@@ -60,12 +60,12 @@ class ChildSum(nn.Module):
 
     def reset_parameters(self) -> None:
         for linear in (self.gates, self.forget):
-            start_gates(linear, self.d_model, self.d_model)
+            init_gates(linear, self.d_model, self.d_model)
         nn.init.zeros_(self.bias)
         nn.init.ones_(self.forget_bias)
 
     def message(self, child: LstmState) -> Tensor:
-        """``[..., 2 d]`` what a child ``[..., d]`` sends up."""
+        """``[..., 2 d]``: the message of a child ``[..., d]`` to its parent."""
         kept = product(self.forget, child.hidden, self.forget_bias).sigmoid() * child.cell
         return torch.cat([child.hidden, kept], dim=-1)
 
@@ -76,10 +76,10 @@ class ChildSum(nn.Module):
 
 
 class Binary(nn.Module):
-    """The N-ary Tree-LSTM with N = 2: a node tells its first child from the other, each has its own matrices.
+    """The N-ary Tree-LSTM with N = 2: first and second child have different matrices.
 
-    Every gate looks at both children, and each child has its own forget gate. A missing second child counts
-    as zeros.
+    Every gate reads both children, and there is a forget gate for each. A missing second child counts as
+    zeros.
     """
 
     slots = 2
@@ -93,12 +93,12 @@ class Binary(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        start_gates(self.gates, self.d_model, self.d_model)
+        init_gates(self.gates, self.d_model, self.d_model)
         nn.init.zeros_(self.bias)
         nn.init.ones_(self.forget_bias)
 
     def message(self, child: LstmState) -> Tensor:
-        """``[..., 2 d]`` what a child ``[..., d]`` sends up."""
+        """``[..., 2 d]``: the message of a child ``[..., d]`` to its parent."""
         return torch.cat(child, dim=-1)
 
     def update(self, inbox: Tensor) -> LstmState:
@@ -113,13 +113,12 @@ class Binary(nn.Module):
 class TreeLstm(nn.Module):
     """States of the nodes from those of the leaves.
 
-    Leaves and nodes send messages to their parents as soon as they have a state; nodes of one height read
-    what they received, over all trees of a batch in one product. So there are as many steps as the highest
-    tree has levels.
+    Leaves and nodes send messages to their parents. Nodes of one height, over all trees of a batch, read
+    their messages in one product. So there are as many steps as the highest tree has levels.
 
     Args:
         d_model: width of the states.
-        composition: ``child-sum``, or ``binary`` for trees with two children a node at most. On the CPU other
+        composition: ``child-sum``, or ``binary`` for trees with at most two children a node. On the CPU other
             trees are refused; on a GPU, where a check would wait for the device, all children after the first
             are added up.
     """
@@ -141,64 +140,62 @@ class TreeLstm(nn.Module):
         padded = ~batch.leaf_mask[..., None]
         leaves = LstmState(*(wide(part).masked_fill(padded, 0).flatten(0, 1) for part in leaves))
         messages = composition.message(leaves)
-        # changed in place: no one needs what it was before, neither forward nor backward
+        # written in place: neither forward nor backward needs earlier contents
         inbox = messages.new_zeros(steps.rows, messages.shape[-1])
         inbox.index_add_(0, steps.leaf_rows, messages)
-        found = []
+        levels = []
         for nodes, rows in zip(steps.nodes, steps.node_rows, strict=True):
-            state = composition.update(
-                inbox.view(-1, composition.slots * inbox.shape[1]).index_select(0, nodes)
-            )
+            received = inbox.view(-1, composition.slots * inbox.shape[1]).index_select(0, nodes)
+            state = composition.update(received)
             inbox.index_add_(0, rows, composition.message(state))
-            found.append(state)
-        hidden, cell = (torch.cat(parts) for parts in zip(*found, strict=True))
-        return LstmState(_in_place(hidden, steps.places, batch), _in_place(cell, steps.places, batch))
+            levels.append(state)
+        places, padding = steps.places.flatten(), ~batch.node_mask[..., None]
+        parts = (torch.cat(part).index_select(0, places) for part in zip(*levels, strict=True))
+        return LstmState(*(part.view(len(batch), batch.m, -1).masked_fill(padding, 0) for part in parts))
 
 
 class _Steps(NamedTuple):
-    """Who reads and writes which rows of the inbox.
+    """The rows of the inbox that each leaf and node reads and writes.
 
-    There are ``slots`` rows for each node, then as many that stay zero, read by those who are not there, then
-    some that nobody reads, for those without parent: several, since a GPU adds slowly to one.
+    Each node has ``slots`` rows. Then follow ``slots`` rows of zeros, which the empty places of a level read,
+    and rows that nobody reads, for nodes without a parent: one for each tree, because a GPU is slow at adding
+    many messages to one row.
     """
 
     rows: int
-    nodes: tuple[Tensor, ...]  #: of each level, ``[K]`` numbers of nodes
+    nodes: tuple[Tensor, ...]  #: for each level the numbers ``[K]`` of its nodes
     leaf_rows: Tensor  #: ``[B · n]`` rows to which leaves send
-    node_rows: tuple[Tensor, ...]  #: of each level, ``[K]`` rows to which its nodes send
-    places: Tensor  #: ``[B, m]`` see `Levels`
+    node_rows: tuple[Tensor, ...]  #: for each level the rows ``[K]`` to which its nodes send
+    places: Tensor  #: ``[B, m]``, see `Levels`
 
 
 def _steps(batch: TreeBatch, slots: int) -> _Steps:
-    """What the levels of a batch read and write."""
+    """The rows of the inbox that the levels of a batch read and write."""
     B, m = len(batch), batch.m
     tree = torch.arange(B, device=batch.device)[:, None]
-    unread = B * m + 1 + tree  # one for each tree
-    later = slots - 1  # the slot of all children but the first
+    unread = (B * m + 1 + tree) * slots
+
+    def rows_of(parents: Tensor, without_parent: Tensor, first: Tensor) -> Tensor:
+        """The first slot of the parent for a first child, the last slot for all others."""
+        rows = torch.where(without_parent, unread, (tree * m + parents) * slots)
+        return torch.where(first, rows, rows + slots - 1).flatten()
+
     above = batch.shared(leaf_parents)
-    leaf_rows = torch.where(above < m, tree * m + above, unread) * slots
-    leaf_rows = leaf_rows + later * ~batch.shared(first_leaves)
+    leaf_rows = rows_of(above, above == m, batch.shared(first_leaves))
     above = batch.shared(node_parents)
     itself = above == torch.arange(m, device=batch.device)
-    node_rows = torch.where(itself, unread, tree * m + above) * slots
-    node_rows = (node_rows + later * ~batch.shared(first_nodes)).flatten()
+    node_rows = rows_of(above, itself, batch.shared(first_nodes))
     nodes, places = batch.shared(levels)
     numbers = torch.cat(nodes)
-    spread = unread.flatten()[torch.arange(len(numbers), device=batch.device) % B] * slots
-    sent = torch.where(numbers < B * m, node_rows[numbers.clamp(max=B * m - 1)], spread)
+    spread = unread.flatten()[torch.arange(len(numbers), device=batch.device) % B]
+    level_rows = torch.where(numbers < B * m, node_rows[numbers.clamp(max=B * m - 1)], spread)
     return _Steps(
         rows=(B * m + 1 + B) * slots,
         nodes=nodes,
-        leaf_rows=leaf_rows.flatten(),
-        node_rows=sent.split([len(own) for own in nodes]),
+        leaf_rows=leaf_rows,
+        node_rows=level_rows.split([len(level) for level in nodes]),
         places=places,
     )
-
-
-def _in_place(found: Tensor, places: Tensor, batch: TreeBatch) -> Tensor:
-    """``found [places, d]`` as ``[B, m, d]``, zeros where padded."""
-    nodes = found.index_select(0, places.flatten()).view(*places.shape, -1)
-    return nodes.masked_fill(~batch.node_mask[..., None], 0)
 
 
 def _check_binary(batch: TreeBatch) -> None:

@@ -1,6 +1,6 @@
-"""Trees from the bottom up: who is whose child, and which nodes are of one height.
+"""Trees from the bottom up: parents, children, heights, and the nodes of each height.
 
-All are functions of a `TreeBatch`, to be asked for with `TreeBatch.shared`.
+All are functions of a `TreeBatch`; call them through `TreeBatch.shared`, which computes them once.
 """
 
 from __future__ import annotations
@@ -15,26 +15,25 @@ from treeformer.ops.batch import TreeBatch
 
 
 class Levels(NamedTuple):
-    """The nodes of all trees of a batch, sorted by their heights.
+    """The nodes of all trees of a batch, sorted by height.
 
-    Node i of tree b has the number ``b · m + i``. Where a level has more places than nodes, the number
-    ``B · m`` stands for none.
+    Node i of tree b has the number ``b · m + i``. An empty place in a level has the number ``B · m``.
     """
 
     nodes: tuple[Tensor, ...]  #: for each height from 1 on, the numbers ``[K]`` of its nodes
-    places: Tensor  #: ``[B, m]`` where each node stands in all levels one after another; 0 where padded
+    places: Tensor  #: ``[B, m]`` index of each node in the concatenated levels; 0 where padded
 
 
 def leaf_parents(batch: TreeBatch) -> Tensor:
     """``[B, n]`` integers, the lowest node above each leaf; m where padded.
 
-    In post-order it is the first of those that cover the leaf.
+    In post-order it is the first node that covers the leaf.
     """
     return _first(batch.covers)
 
 
 def node_parents(batch: TreeBatch) -> Tensor:
-    """``[B, m]`` integers, the node above each node; the root and padding have themselves.
+    """``[B, m]`` integers, the node above each node; the root and padding are their own parents.
 
     In post-order it is the first later node whose subtree holds the node.
     """
@@ -44,9 +43,9 @@ def node_parents(batch: TreeBatch) -> Tensor:
 
 
 def heights(batch: TreeBatch) -> Tensor:
-    """``[B, m]`` integers, the number of nodes on the longest way down: 1 over leaves alone, 0 where padded.
+    """``[B, m]`` integers, the number of nodes on the longest path down, itself included; 0 where padded.
 
-    That way ends at the deepest node of the subtree, so its size is a difference of depths.
+    That path ends at the deepest node of the subtree, so its size is a difference of depths.
     """
     depths = batch.node_depths
     deepest = depths[:, None, :].masked_fill(~batch.subtree, 0).amax(2)
@@ -95,10 +94,10 @@ def exact_levels(batch: TreeBatch) -> Levels:
 
 
 def bounded_levels(batch: TreeBatch) -> Levels:
-    """The same levels with as many places as there could be nodes, for which no value is read.
+    """Levels with the largest sizes that the shape allows, so that no value on the device is read.
 
-    Subtrees of nodes of equal height are disjoint, and one of height h holds h nodes at least. So a tree of
-    m nodes has m levels at most, and m // h nodes of height h.
+    Subtrees of nodes of equal height are disjoint, and a subtree of height h has at least h nodes. So a tree
+    of m nodes has at most m levels, and at most m // h nodes of height h.
     """
     order, starts = _sorted(batch)
     B, m = batch.node_mask.shape
@@ -111,13 +110,13 @@ def bounded_levels(batch: TreeBatch) -> Levels:
     rank = starts[level] + place - first[level]
     nodes = torch.where(rank < starts[level + 1], order[rank.clamp(max=B * m - 1)], B * m)
     ranks = torch.empty_like(order).scatter_(0, order, torch.arange(B * m, device=batch.device))
-    own = (batch.shared(heights) - 1).clamp(min=0)
-    places = first[own] + ranks.view(B, m) - starts[own]
+    node_level = (batch.shared(heights) - 1).clamp(min=0)
+    places = first[node_level] + ranks.view(B, m) - starts[node_level]
     return Levels(nodes.split(sizes), places.masked_fill(~batch.node_mask, 0))
 
 
 def _sorted(batch: TreeBatch) -> tuple[Tensor, Tensor]:
-    """Numbers ``[B · m]`` of all nodes by height, padding last; and ``[m + 1]`` where heights 1, 2, … begin.
+    """Numbers ``[B · m]`` of nodes by height, padding last, and ``[m + 1]`` where heights 1, 2, … begin.
 
     The last of these is the number of all nodes.
     """
