@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from treeformer.cli.main import app
-from treeformer.training.recombination import recombined
+from treeformer.training.recombination import recombine
 from treeformer.trees import Tree
 
 BRACKETS = (
@@ -46,25 +46,25 @@ def test_short_sentences_trade_one_phrase_in_all_ways_that_there_are() -> None:
     expected = traded(TREES)
     assert ("The", "cat", "saw", "the", "park", ".") in expected
     assert ("The", "park", "saw", "the", "old", "dog", ".") not in expected  # which is a sentence already
-    found = recombined(TREES, len(expected))
+    found = recombine(TREES, len(expected))
     assert set(found) == expected
     assert len(found) == len(expected)
     with pytest.raises(
-        ValueError, match=f"for {len(expected) + 1} new sentences, found {len(expected)} until 1000 tries"
+        ValueError, match=f"for {len(expected) + 1} new sentences, got {len(expected)} until 1000 attempts"
     ):
-        recombined(TREES, len(expected) + 1)
+        recombine(TREES, len(expected) + 1)
 
 
 def test_a_seed_gives_the_same_sentences_again_and_another_seed_others() -> None:
-    assert recombined(TREES, 4, seed=1) == recombined(TREES, 4, seed=1)
-    assert any(recombined(TREES, 4, seed=1) != recombined(TREES, 4, seed=seed) for seed in range(2, 6))
+    assert recombine(TREES, 4, seed=1) == recombine(TREES, 4, seed=1)
+    assert any(recombine(TREES, 4, seed=1) != recombine(TREES, 4, seed=seed) for seed in range(2, 6))
 
 
 def test_long_sentences_trade_several_phrases_none_inside_another() -> None:
     phrases = " ".join(f"(NP (DT the) (NN x{place}))" for place in range(12))
     tree = Tree.from_brackets(f"(ROOT (S {phrases} (. .)))", unary="keep")
     changes = set()
-    for words in recombined([tree], 50):
+    for words in recombine([tree], 50):
         assert len(words) == 25
         assert [word.lower() for word in words[::2]] == ["the"] * 12 + ["."]
         changes.add(sum(words[place] != tree.words[place] for place in range(25)))
@@ -81,7 +81,7 @@ def test_no_phrase_is_traded_inside_another_that_is() -> None:
     ]
     long = [("the", "a", "of", "the", "b"), ("the", "c", "of", "the", "d")]
     expected = {*long, *((*one, "of", *other) for one in short for other in short)}
-    found = recombined([Tree.from_brackets(line, unary="keep") for line in trees], 30)
+    found = recombine([Tree.from_brackets(line, unary="keep") for line in trees], 30)
     begins = {words[: words.index("met")] for words in found if "met" in words}
     assert len(begins) > 10
     assert begins <= expected
@@ -99,7 +99,7 @@ def test_a_word_from_the_start_of_a_sentence_is_written_as_it_is_inside_others(
         "(ROOT (S (X so) (NP (X they) (X I) (X French) (X Häuser)) (X d)))",
         f"(ROOT (S (X who) (X met) (NP (X {expected}) (X three)) (X there)))",
     ]
-    found = recombined([Tree.from_brackets(line, unary="keep") for line in trees], 2)
+    found = recombine([Tree.from_brackets(line, unary="keep") for line in trees], 2)
     assert ("who", "met", expected, "two", "there") in found
 
 
@@ -107,12 +107,12 @@ def test_phrases_without_a_partner_are_not_tried() -> None:
     lonely = [f"(ROOT (S (X{number} (A a) (B b)) (C c) (D d) (E e)))" for number in range(3000)]
     trees = [Tree.from_brackets(line, unary="keep") for line in (*lonely, BRACKETS[0], BRACKETS[1])]
     for seed in range(20):
-        recombined(trees, 1, seed=seed)
+        recombine(trees, 1, seed=seed)
 
 
 def test_trees_without_phrases_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected enough of them for 1 new sentences, found 0"):
-        recombined([Tree.from_brackets("(ROOT (S (NP (DT the) (NN cat))))", unary="keep")], 1)
+    with pytest.raises(ValueError, match="expected enough of them for 1 new sentences, got 0"):
+        recombine([Tree.from_brackets("(ROOT (S (NP (DT the) (NN cat))))", unary="keep")], 1)
 
 
 def test_the_command_writes_text_and_says_what_it_left_out(tmp_path: Path) -> None:
@@ -123,15 +123,15 @@ def test_the_command_writes_text_and_says_what_it_left_out(tmp_path: Path) -> No
     lines = found.stdout.splitlines()
     assert len(set(lines)) == 5
     assert not any(" ." in line for line in lines)
-    assert "1 lines left out; the first: " in found.stderr
+    assert "1 lines skipped; the first: " in found.stderr
 
 
 def test_the_command_says_why_nothing_can_be_made(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("These are words.\n")
     found = CliRunner().invoke(app, ["parser", "recombine", str(text), "--count", "5"])
-    assert f"1 lines left out; the first: {text}:1" in found.stderr
-    assert "found 0" in str(found.exception)
+    assert f"1 lines skipped; the first: {text}:1" in found.stderr
+    assert "got 0" in str(found.exception)
     found = CliRunner().invoke(app, ["parser", "recombine", str(text), "--count", "5", "--language", "FR"])
     assert "language: expected one of en, de, fr, got 'FR'" in str(found.exception)
 

@@ -1,4 +1,4 @@
-"""``treeformer parser``: what parsers need before they parse."""
+"""``treeformer parser``: install and train parsers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def options() -> None:
 
 @app.command("install")
 def install(
-    name: Annotated[str, typer.Argument(help="The parser: corenlp.")],
+    name: Annotated[str, typer.Argument(help="Name of the parser: corenlp.")],
     folder: Annotated[
-        Path | None, typer.Option(help="Where to put it; default: CORENLP_HOME, else the user's data folder.")
+        Path | None, typer.Option(help="Target folder; default: CORENLP_HOME, else the user's data folder.")
     ] = None,
     language: Annotated[
-        list[str] | None, typer.Option(help="en, de or fr; may be given several times. Default: en.")
+        list[str] | None, typer.Option(help="en, de or fr; can be repeated. Default: en.")
     ] = None,
 ) -> None:
-    """Install a parser through Maven; nothing is fetched twice.
+    """Install a parser with Maven. Files that are already there are not downloaded again.
 
     treeformer parser install corenlp --folder DIR --language en --language de
     """
@@ -40,46 +40,45 @@ def install(
 @app.command("train")
 def train(
     recipe: Annotated[Path, typer.Argument(help="A recipe such as recipes/parser-en.yaml.")],
-    data: Annotated[Path, typer.Option(help="The folder that holds the recipe's files.")],
-    output: Annotated[Path, typer.Option(help="The folder for the trained parser.")],
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")] = None,
+    data: Annotated[Path, typer.Option(help="Folder with the files that the recipe names.")],
+    output: Annotated[Path, typer.Option(help="Folder of the trained parser.")],
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda if available.")] = None,
 ) -> None:
     """Train an embedded parser from a recipe.
 
     treeformer parser train recipes/parser-en.yaml --data DATA --output parser-en
     """
-    import torch
-
     from treeformer.training.parser_training import ParserRecipe, train_parser
 
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    train_parser(ParserRecipe.load(recipe), data, output, device=chosen)
+    train_parser(ParserRecipe.load(recipe), data, output, device=device)
 
 
 @app.command("recombine")
-def recombine(
+def recombine_trees(
     trees: Annotated[Path, typer.Argument(help="A file of trees.")],
-    count: Annotated[int, typer.Option(min=1, help="How many sentences to make.")],
-    language: Annotated[str, typer.Option(help="Of the text: en, de or fr.")] = "en",
-    seed: Annotated[int, typer.Option(min=0, help="Another one gives other sentences.")] = 1,
+    count: Annotated[int, typer.Option(min=1, help="Number of sentences to write.")],
+    language: Annotated[str, typer.Option(help="Language of the text: en, de or fr.")] = "en",
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other sentences.")] = 1,
 ) -> None:
-    """Write new sentences made of the phrases of old ones, one a line, for a parser to make trees of.
+    """Write new sentences made of phrases of a treebank, one a line, as text for a parser to label.
 
     treeformer parser recombine trees.fr --count 100000 --language fr > more.fr
     """
     from treeformer.data.tokens import detokenize
     from treeformer.parsing.contractions import contract
     from treeformer.parsing.tokenizer import check_language
-    from treeformer.training.recombination import recombined
+    from treeformer.training.recombination import recombine
     from treeformer.trees import read_trees
 
     check_language(language)
     problems: list[Exception] = []
-    found = read_trees(trees, unary="keep", on_error=problems.append)
+    parsed = read_trees(trees, unary="keep", on_error=problems.append)
+    if language == "fr":
+        parsed = map(contract, parsed)
     try:
-        sentences = recombined(map(contract, found) if language == "fr" else found, count, seed=seed)
+        sentences = recombine(parsed, count, seed=seed)
     finally:
         if problems:
-            print(f"{len(problems)} lines left out; the first: {problems[0]}", file=sys.stderr)
+            print(f"{len(problems)} lines skipped; the first: {problems[0]}", file=sys.stderr)
     for words in sentences:
         print(detokenize(words, language))

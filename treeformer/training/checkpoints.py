@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -56,17 +56,12 @@ def save(state: Path, tensors: Mapping[str, Mapping[str, Tensor]], position: Pos
     folder = state / str(position.step)
     part = state / f".{position.step}.part"
     hashes: dict[str, str] = {}
-
-    def write(name: str, content: bytes) -> None:
-        write_synced(part / name, content)
-        hashes[name] = hashlib.sha256(content).hexdigest()
-
     try:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        for name, group in tensors.items():
-            write(f"{name}{_TENSORS}", tensor_file(group))
-        write(_POSITION, _json(asdict(position)))
+        for name, content in _files(tensors, position):
+            write_synced(part / name, content)
+            hashes[name] = _sha256(content)
         write_synced(part / _MANIFEST, _json(hashes))
         move_folder(part, folder)
     except OSError as error:
@@ -88,7 +83,7 @@ def load(folder: Path) -> Checkpoint:
     except (OSError, ValueError) as error:
         raise ValueError(f"{folder}: incomplete checkpoint ({error})") from error
     for name, content in contents.items():
-        if hashlib.sha256(content).hexdigest() != hashes[name]:
+        if _sha256(content) != hashes[name]:
             raise ValueError(f"{folder / name}: truncated or changed since it was written")
     position = Position(**json.loads(contents.pop(_POSITION)))
     tensors = {name.removesuffix(_TENSORS): safetensors.torch.load(file) for name, file in contents.items()}
@@ -114,17 +109,12 @@ def latest(state: Path, log: Callable[[str], None]) -> Checkpoint | None:
             log(f"warning: {error}; trying the checkpoint before it")
             damaged.append(step)
         else:
-            remove(state, damaged)
+            for later in damaged:
+                remove_folder(state / str(later))
             return checkpoint
     if damaged:
         raise ValueError(f"{state}: every checkpoint is damaged; delete the run to start again")
     return None
-
-
-def remove(state: Path, unwanted: Iterable[int]) -> None:
-    """Remove the checkpoints of these steps."""
-    for step in unwanted:
-        remove_folder(state / str(step))
 
 
 def prune(state: Path, *, every: int, keep: int, wanted: Collection[int]) -> None:
@@ -132,7 +122,9 @@ def prune(state: Path, *, every: int, keep: int, wanted: Collection[int]) -> Non
     existing = steps(state)
     regular = [step for step in existing if step % every == 0]
     kept = {*regular[-keep:], *wanted, *existing[-1:]}
-    remove(state, [step for step in existing if step not in kept])
+    for step in existing:
+        if step not in kept:
+            remove_folder(state / str(step))
 
 
 def average(groups: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
@@ -149,5 +141,16 @@ def tensor_file(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None =
     return safetensors.torch.save(on_cpu, metadata=metadata)
 
 
+def _files(tensors: Mapping[str, Mapping[str, Tensor]], position: Position) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files of a checkpoint, one at a time to save memory."""
+    for name, group in tensors.items():
+        yield f"{name}{_TENSORS}", tensor_file(group)
+    yield _POSITION, _json(asdict(position))
+
+
 def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=1).encode()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

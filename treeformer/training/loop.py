@@ -102,10 +102,12 @@ class _Trainer:
         self.dev = DevSet(recipe, corpus, processes) if "dev" in corpus.manifest.splits else None
         self.position = self._start()
         self.throughput = Throughput(processes)
-        self.metrics = None
-        if processes.first:
-            step, tensorboard = self.position.step, self.training.tensorboard
-            self.metrics = MetricsFile(run.folder, step, tensorboard=tensorboard)
+        self.metrics = MetricsFile(
+            run.folder,
+            self.position.step,
+            tensorboard=self.training.tensorboard,
+            enabled=processes.first,
+        )
 
     def train(self) -> None:
         """Do all updates that are left, then choose the final weights."""
@@ -202,7 +204,7 @@ class _Trainer:
         position, totals = self.position, self.updater.take_totals()
         self._check_finite(totals)
         line = self.throughput.line(position.step, position.epoch, rate, totals)
-        self._write_metrics(line)
+        self.metrics.write(line)
         self.progress.update(
             position.step,
             self.training.updates,
@@ -210,26 +212,31 @@ class _Trainer:
             f"{line['tokens_per_second']:,.0f} tokens/s",
         )
 
-    def _write_metrics(self, line: Mapping[str, Any]) -> None:
-        if self.metrics is not None:
-            self.metrics.write(line)
-
     def _evaluate(self) -> bool:
         """Score the model on dev; return whether it is the best so far."""
         if self.dev is None:
             return False
-        position, scores = self.position, self.dev.scores(self.model)
-        improved = self._is_better(scores)
-        position.misses = 0 if improved else position.misses + 1
+        position = self.position
+        score = self._score(self.dev, f"update {position.step}")
+        improved = self._is_better(score)
         if improved:
-            position.best, position.best_step = scores[self.metric], position.step
-        self._write_metrics({"step": position.step, **_dev_metrics(scores)})
-        mark = ", the best so far" if improved else ""
-        self.progress.log(f"update {position.step}: {_described(scores)}{mark}")
+            position.best, position.best_step, position.misses = score, position.step, 0
+        else:
+            position.misses += 1
         return improved
 
-    def _is_better(self, scores: Mapping[str, float]) -> bool:
-        score, best = scores[self.metric], self.position.best
+    def _score(self, dev: DevSet, title: str, **facts: int) -> float:
+        """Score the model on dev and report all scores; return that of the metric."""
+        scores = dev.scores(self.model)
+        dev_scores = {f"dev_{name}": score for name, score in scores.items()}
+        self.metrics.write({"step": self.position.step, **facts, **dev_scores})
+        listed = ", ".join(f"dev {name} {score:.4f}" for name, score in scores.items())
+        mark = ", the best so far" if self._is_better(scores[self.metric]) else ""
+        self.progress.log(f"{title}: {listed}{mark}")
+        return scores[self.metric]
+
+    def _is_better(self, score: float) -> bool:
+        best = self.position.best
         if best is None:
             return True
         return score < best if self.metric == "loss" else score > best
@@ -313,12 +320,11 @@ class _Trainer:
         if self.dev is None:
             return mean
         self.updater.load_weights(mean)
-        scores = self.dev.scores(self.model)
-        self._write_metrics({"step": self.position.step, "averaged": len(steps), **_dev_metrics(scores)})
-        self.progress.log(f"mean of the checkpoints {', '.join(map(str, steps))}: {_described(scores)}")
-        if not self.training.prefer_average and not self._is_better(scores):
+        title = f"mean of the checkpoints {', '.join(map(str, steps))}"
+        score = self._score(self.dev, title, averaged=len(steps))
+        if not self.training.prefer_average and not self._is_better(score):
             return None
-        self.position.best = scores[self.metric]
+        self.position.best = score
         return mean
 
 
@@ -335,14 +341,6 @@ def _determinism(wanted: bool) -> Iterator[None]:
     finally:
         if wanted:
             torch.use_deterministic_algorithms(before)
-
-
-def _dev_metrics(scores: Mapping[str, float]) -> dict[str, float]:
-    return {f"dev_{name}": score for name, score in scores.items()}
-
-
-def _described(scores: Mapping[str, float]) -> str:
-    return ", ".join(f"dev {name} {_rounded(score)}" for name, score in scores.items())
 
 
 def _rounded(score: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Losses: sums over the targets of a batch, so that parts of an update can be added and then divided."""
+"""Losses: sums over the targets of a batch, so that the parts of an update can be added up."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch.nn import functional as F
 
 from treeformer.data.vocabulary import IGNORED, UNKNOWN
 
-TARGETS = ("labels", "leaf_targets", "node_targets")  #: what a batch holds beside a model's inputs
+TARGETS = ("labels", "leaf_targets", "node_targets")  #: names in a batch that are not inputs of a model
 
 
 def logits_and_targets(
     model: nn.Module, batch: Mapping[str, Tensor], *, sentences: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """``[..., classes]`` what the model says, and ``[...]`` what it should say, −100 where that is nothing.
+    """Logits ``[..., classes]`` of the model, and targets ``[...]``, −100 where there is none.
 
     The targets are those of all leaves and nodes if the batch has them, else the labels: tokens of a
     translation or classes of sentences.
@@ -25,7 +25,7 @@ def logits_and_targets(
     Args:
         model: a classifier or a translator.
         batch: inputs and targets.
-        sentences: the classes of sentences, even if the batch has those of phrases, too.
+        sentences: use the classes of sentences, even if the batch has those of phrases.
     """
     inputs: dict[str, Any] = {name: tensor for name, tensor in batch.items() if name not in TARGETS}
     labels = batch.get("labels")
@@ -42,13 +42,12 @@ def logits_and_targets(
 
 
 def cross_entropy_sum(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
-    """Sum over all targets of the cross-entropy with smoothed targets, in float32 at least.
+    """Sum of the cross-entropy over all targets, computed in float32 at least.
 
-    A smoothed target gives ``1 − smoothing`` to the class and shares ``smoothing`` among all classes.
+    A smoothed target gives ``1 − smoothing`` to the class and spreads ``smoothing`` over all classes.
     """
-    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(
-        wide.flatten(0, -2),
+        _wide(logits).flatten(0, -2),
         targets.flatten(),
         ignore_index=IGNORED,
         reduction="sum",
@@ -58,15 +57,17 @@ def cross_entropy_sum(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -
 
 def divergence_sum(one: Tensor, other: Tensor, targets: Tensor) -> Tensor:
     """Sum over all targets of the mean of both Kullback-Leibler divergences of ``[..., classes]`` logits."""
-    p, q = (
-        logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1) for logits in (one, other)
-    )
-    both = ((p.exp() - q.exp()) * (p - q)).sum(-1) / 2
-    return both.masked_fill(targets == IGNORED, 0).sum()
+    p, q = _wide(one).log_softmax(-1), _wide(other).log_softmax(-1)
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum(-1) / 2
+    return divergence.masked_fill(targets == IGNORED, 0).sum()
+
+
+def _wide(logits: Tensor) -> Tensor:
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def with_unknown_words(batch: Mapping[str, Tensor], rate: float) -> Mapping[str, Tensor]:
-    """The batch with that share of its source tokens, drawn at random, read as unknown."""
+    """The batch with a random share of its source tokens replaced by the unknown token."""
     if not rate:
         return batch
     ids = batch["input_ids"]
@@ -82,13 +83,13 @@ def loss_sum(
     r_drop: float = 0.0,
     word_dropout: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """The loss summed over the targets of a batch, and their number.
+    """Loss summed over the targets of a batch, and the number of targets.
 
     Word dropout teaches a model what an unknown word is, and not to rely on single words.
 
-    With R-Drop (Liang et al. 2021) the batch is read twice, each time with its own dropout; the loss of a
-    target is the mean of both cross-entropies, and ``r_drop / 2`` times the divergence of both answers, that
-    is half of the paper's loss, so that learning rates mean the same with and without it.
+    With R-Drop (Liang et al. 2021) the batch is read twice with different dropout. The loss of a target is
+    the mean of both cross-entropies plus ``r_drop / 2`` times the divergence of both answers. That is half
+    of the paper's loss, so that a learning rate suits training with and without R-Drop.
     """
     if not r_drop:
         logits, targets = logits_and_targets(model, with_unknown_words(batch, word_dropout))
@@ -97,5 +98,6 @@ def loss_sum(
     logits, targets = logits_and_targets(model, with_unknown_words(twice, word_dropout))
     entropy = cross_entropy_sum(logits, targets, smoothing)
     one, other = logits.chunk(2)
-    own = targets.chunk(2)[0]
-    return (entropy + r_drop * divergence_sum(one, other, own)) / 2, (own != IGNORED).sum()
+    targets = targets.chunk(2)[0]
+    divergence = divergence_sum(one, other, targets)
+    return (entropy + r_drop * divergence) / 2, (targets != IGNORED).sum()

@@ -64,15 +64,20 @@ class MetricsFile:
         folder: the run.
         step: the update after which training resumes; lines of later updates are cut off.
         tensorboard: write the numbers for TensorBoard, too.
+        enabled: write at all.
     """
 
-    def __init__(self, folder: Path, step: int, *, tensorboard: bool) -> None:
+    def __init__(self, folder: Path, step: int, *, tensorboard: bool, enabled: bool) -> None:
         self._path = folder / "metrics.jsonl"
-        keep_lines(self._path, lambda line: _is_before(line, step))
-        self._board = _tensorboard_writer(folder, step) if tensorboard else None
+        self._enabled = enabled
+        if enabled:
+            keep_lines(self._path, lambda line: _is_before(line, step))
+        self._board = _tensorboard_writer(folder, step) if tensorboard and enabled else None
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append a line."""
+        if not self._enabled:
+            return
         with open(self._path, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(line) + "\n")
         if self._board is not None:

@@ -25,19 +25,12 @@ class TrainingRecipe(Settings):
     updates: int = Field(ge=1, description="largest number of updates")
     tokens: int = Field(ge=1, description="leaves and nodes in one update, over all processes")
     share: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="train on this share of the examples, the same ones for every system",
+        default=None, gt=0, le=1, description="share of the examples to train on, the same for every system"
     )
     learning_rate: float = Field(gt=0, description="highest learning rate")
-    schedule: Schedule = Field(
-        default="inverse-square-root", description="how the learning rate falls after the warm-up"
-    )
+    schedule: Schedule = Field(default="inverse-square-root", description="learning rate after the warm-up")
     warm_up: int = Field(default=0, ge=0, description="updates until the learning rate is highest")
-    weight_decay: float = Field(
-        default=0.0, ge=0, description="decoupled weight decay of the weights of linear layers"
-    )
+    weight_decay: float = Field(default=0.0, ge=0, description="decoupled decay of weights of linear layers")
     label_smoothing: float = Field(
         default=0.0, ge=0, lt=1, description="share of a target that is spread over all classes or tokens"
     )
@@ -46,32 +39,22 @@ class TrainingRecipe(Settings):
     word_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="share of source tokens that are replaced by the unknown token"
     )
-    accumulation: int = Field(
-        default=1, ge=1, description="parts into which a process splits its share of an update"
-    )
+    accumulation: int = Field(default=1, ge=1, description="parts in which a process computes an update")
     bf16: bool = Field(default=False, description="compute in bfloat16 where that is safe")
     evaluate_every: int = Field(default=500, ge=1, description="updates between two evaluations on dev")
     metric: Metric | None = Field(
-        default=None,
-        description="dev score that chooses the best model; default: accuracy for classifiers, loss for "
-        "translators",
+        default=None, description="score of the best model; default: accuracy, or loss for translators"
     )
-    patience: int | None = Field(
-        default=None, ge=1, description="stop after this number of evaluations without improvement"
-    )
+    patience: int | None = Field(default=None, ge=1, description="stop after evaluations without gain")
     save_every: int | None = Field(
         default=None, ge=1, description="updates between two checkpoints; default: evaluate_every"
     )
     keep: int = Field(default=2, ge=1, description="number of checkpoints to keep, besides the best")
     average: int = Field(
-        default=1,
-        ge=1,
-        description="number of last checkpoints to average at the end; used if better on dev than the best",
+        default=1, ge=1, description="last checkpoints to average; the mean is used if it is the best on dev"
     )
     prefer_average: bool = Field(
-        default=False,
-        description="use the average even if the best checkpoint scores higher: the best of many "
-        "evaluations is partly luck",
+        default=False, description="use the mean in any case: the best of many evaluations is partly luck"
     )
     log_every: int = Field(default=100, ge=1, description="updates between two lines of metrics")
     workers: int = Field(default=1, ge=0, description="threads that build batches ahead of time")
