@@ -56,7 +56,7 @@ def inputs_of(trees: list[Tree], *, seed: int = 0) -> dict[str, Tensor]:
 
 
 def plain(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The same sentences for a plain model."""
+    """Inputs of a plain model: tokens and mask alone."""
     return {name: inputs[name] for name in ("input_ids", "attention_mask")}
 
 

@@ -1,4 +1,4 @@
-"""The BiLSTM: beside torch's own, padding, company, saving, learning."""
+"""The BiLSTM equals torch's; padding, batches, saving, learning."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ours(model: BiLstmForSequenceClassification, name: str) -> nn.Parameter:
 def expected_logits(
     model: BiLstmForSequenceClassification, theirs: nn.LSTM, table: Tensor, ids: Tensor
 ) -> Tensor:
-    """``[1, labels]``: what torch's LSTM and a few literal steps say about one sentence ``ids [1, n]``."""
+    """``[1, labels]``: the logits of one sentence by torch's LSTM and a few literal steps, ``ids [1, n]``."""
     states, (last, _) = theirs(table[ids] * table.shape[1] ** 0.5)
     if model.config.pooling == "last":
         sentence = torch.cat([last[-2], last[-1]], dim=-1)
@@ -94,7 +94,7 @@ def test_states_of_words_are_those_of_torchs_lstm(layers: int) -> None:
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_neither_padding_nor_company_changes_an_answer(pooling: str) -> None:
+def test_neither_padding_nor_batch_changes_an_answer(pooling: str) -> None:
     model = classifier(encoder_layers=2, pooling=pooling)
     inputs = inputs_of(examples())
     together = model(**plain(inputs)).logits

@@ -1,4 +1,4 @@
-"""Conv-Seq2Seq: what its states depend on, scales, company, saving, learning, and sizes that it refuses."""
+"""Conv-Seq2Seq: what its states depend on, scales, batches, saving, learning, and sizes that it refuses."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_what_stands_in_the_padding_does_not_matter() -> None:
     with torch.no_grad():
         model.get_input_embeddings().weight[1] = torch.nan
     inputs["input_ids"] = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, 1)
-    found = model(**inputs, decoder_input_ids=target).logits
+    actual = model(**inputs, decoder_input_ids=target).logits
     others = torch.arange(40) != 1
-    assert torch.equal(found[..., others], expected[..., others])
+    assert torch.equal(actual[..., others], expected[..., others])
 
 
 @pytest.mark.parametrize(("layers", "kernel"), [(1, 3), (2, 3), (2, 5)])
@@ -95,8 +95,8 @@ def test_values_are_scaled_by_the_number_of_tokens_that_are_there() -> None:
         torch.testing.assert_close(values[b, 0, :m], expected)
         assert not keys[b, 0, m:].any()
         assert not values[b, 0, m:].any()
-    for own, other in zip(keys_values(states[:1], vectors[:1], None), (keys, values), strict=True):
-        torch.testing.assert_close(own, other[:1])
+    for unmasked, masked in zip(keys_values(states[:1], vectors[:1], None), (keys, values), strict=True):
+        torch.testing.assert_close(unmasked, masked[:1])
 
 
 def test_gradients_reach_the_encoder_scaled_by_the_number_of_attentions() -> None:

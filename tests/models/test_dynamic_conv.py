@@ -1,4 +1,4 @@
-"""Dynamic Conv: what its states depend on, company, saving, learning, and sizes that it refuses."""
+"""Dynamic Conv: what its states depend on, batches, saving, learning, and sizes that it refuses."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def model_of(kind: str, **changes: object) -> Model:
 
 
 def model_and_inputs(kind: str, **changes: object) -> tuple[Model, dict[str, Tensor]]:
-    """A small model with lively weights, so that beams differ, and a batch for it."""
+    """A small model with random weights, so that beams differ, and a batch for it."""
     torch.manual_seed(SEEDS[kind])
     inputs = inputs_of(examples()) if kind in READ_TREES else plain(inputs_of(examples()))
     model = model_of(kind, **changes)
@@ -58,15 +58,15 @@ def model_and_inputs(kind: str, **changes: object) -> tuple[Model, dict[str, Ten
 def plain_beam_search(
     model: Model, inputs: dict[str, Tensor], beams: int, steps: int, length_penalty: float
 ) -> list[tuple[list[int], float]]:
-    """The best hypotheses for one example, best first; every step runs the whole model anew."""
+    """The best hypotheses for one example, best first; every step runs the whole model again."""
     running, finished = [([END], 0.0)], []  # a target starts with the end token
     for step in range(1, steps + 1):
         candidates = []
         for tokens, score in running:
             logits = model(**inputs, decoder_input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1]
             candidates += [
-                ([*tokens, token], score + own)
-                for token, own in enumerate(logits.log_softmax(-1).tolist())
+                ([*tokens, token], score + log_probability)
+                for token, log_probability in enumerate(logits.log_softmax(-1).tolist())
                 if token != PADDING
             ]
         candidates.sort(key=lambda candidate: -candidate[1])
@@ -79,7 +79,7 @@ def plain_beam_search(
 
 def generate(model: Model, inputs: dict[str, Tensor], **options: object) -> tuple[list[list[int]], Tensor]:
     """Generated tokens without padding, and their scores."""
-    found = model.generate(
+    output = model.generate(
         **inputs,
         num_beams=3,
         num_return_sequences=3,
@@ -90,7 +90,7 @@ def generate(model: Model, inputs: dict[str, Tensor], **options: object) -> tupl
         suppress_tokens=[PADDING],
         **options,
     )
-    return [[t for t in row if t != PADDING] for row in found.sequences.tolist()], found.sequences_scores
+    return [[t for t in row if t != PADDING] for row in output.sequences.tolist()], output.sequences_scores
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,9 +100,9 @@ def test_beams_are_those_of_a_plain_beam_search(kind: str, length_penalty: float
     rows, scores = generate(model, inputs, length_penalty=length_penalty)
     lengths = set()
     for index in range(4):
-        own = one({**inputs_of(examples()), **inputs}, index)
-        own = own if kind in READ_TREES else plain(own)
-        expected = plain_beam_search(model, own, beams=3, steps=6, length_penalty=length_penalty)
+        example = one({**inputs_of(examples()), **inputs}, index)
+        example = example if kind in READ_TREES else plain(example)
+        expected = plain_beam_search(model, example, beams=3, steps=6, length_penalty=length_penalty)
         for rank, (tokens, score) in enumerate(expected):
             assert rows[3 * index + rank] == [token for token in tokens if token != PADDING]
             assert scores[3 * index + rank].item() == pytest.approx(score, abs=1e-6)
@@ -130,8 +130,8 @@ def test_beams_are_those_of_a_plain_beam_search(kind: str, length_penalty: float
 def test_the_cache_changes_neither_tokens_nor_scores(kind: str, changes: dict[str, object]) -> None:
     model, inputs = model_and_inputs(kind, **changes)
     cached, cached_scores = generate(model, inputs)
-    anew, scores = generate(model, inputs, use_cache=False)
-    assert cached == anew
+    uncached, scores = generate(model, inputs, use_cache=False)
+    assert cached == uncached
     torch.testing.assert_close(cached_scores, scores, rtol=0, atol=1e-6)
 
 
@@ -152,10 +152,10 @@ def test_several_targets_of_a_source_are_decoded_as_if_each_had_its_own(kind: st
     target = torch.randint(4, 12, (4 * 3, 5))
     shared = model(**inputs, decoder_input_ids=target, output_attentions=True)
     repeated = {name: value.repeat_interleave(3, dim=0) for name, value in inputs.items()}
-    own = model(**repeated, decoder_input_ids=target, output_attentions=True)
-    torch.testing.assert_close(shared.logits, own.logits, rtol=0, atol=1e-9)
-    for mine, other in zip(shared.cross_attentions, own.cross_attentions, strict=True):
-        torch.testing.assert_close(mine, other, rtol=0, atol=1e-9)
+    separate = model(**repeated, decoder_input_ids=target, output_attentions=True)
+    torch.testing.assert_close(shared.logits, separate.logits, rtol=0, atol=1e-9)
+    for one_source, repeated_source in zip(shared.cross_attentions, separate.cross_attentions, strict=True):
+        torch.testing.assert_close(one_source, repeated_source, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -216,8 +216,8 @@ def test_labels_are_shifted_after_the_start_token_and_ignored_ones_are_padding()
     assert shifted.tolist() == [[2, 5, 6], [2, 7, 2], [2, 4, 2], [2, 2, 1]]
     output = model(**inputs, labels=labels)
     wanted = model(**inputs, decoder_input_ids=shifted).logits.log_softmax(-1)
-    own = [wanted[b, t, labels[b, t]] for b in range(4) for t in range(3) if labels[b, t] >= 0]
-    torch.testing.assert_close(output.loss, -torch.stack(own).mean())
+    log_probabilities = [wanted[b, t, labels[b, t]] for b in range(4) for t in range(3) if labels[b, t] >= 0]
+    torch.testing.assert_close(output.loss, -torch.stack(log_probabilities).mean())
     assert labels[1, 2] == -100  # the caller's labels are left alone
 
 

@@ -33,8 +33,8 @@ def test_a_system_is_built_from_sizes_and_found_again_in_its_folder(
     sizes = {key: size for key, size in SIZES.items() if key in size_names(system)}
     model = build(system, kind, sizes, vocab_size=40, node_vocab_size=6, classes=classes)  # type: ignore[arg-type]
     model.save_pretrained(tmp_path)
-    found, loaded = load(tmp_path)
-    assert found is system
+    loaded_system, loaded = load(tmp_path)
+    assert loaded_system is system
     assert type(loaded) is type(model)
     assert loaded.config.d_model == 16
     if kind == "classification":
@@ -54,7 +54,7 @@ def test_sizes_do_not_name_what_the_corpus_fixes() -> None:
     assert "subtree_mask" not in size_names(SYSTEMS["transformer"])
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_errors_name_what_is_wrong() -> None:
     known = f"model: expected one of {', '.join(SYSTEMS)}, got 'tree'"
     with pytest.raises(ValueError, match=known):
         system_named("tree")
@@ -77,29 +77,29 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, text: str, messag
         load(tmp_path)
 
 
-def test_a_system_of_ones_own_is_found_by_name_and_folder(
+def test_a_registered_system_is_found_by_name_and_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treeformer.models.systems.SYSTEMS", dict(SYSTEMS))
 
-    class OwnConfig(BiLstmConfig):
-        model_type = "own"
+    class CustomConfig(BiLstmConfig):
+        model_type = "custom"
         extra: int = 3
 
-    class Own(BiLstmForSequenceClassification):
-        config_class = OwnConfig
+    class Custom(BiLstmForSequenceClassification):
+        config_class = CustomConfig
 
-    OwnConfig.__module__ = Own.__module__ = "somewhere.else"
-    own = System("own", "words", OwnConfig, Own, None)
-    register_system(own)
-    assert system_named("own") is own
-    assert "extra" in size_names(own)
+    CustomConfig.__module__ = Custom.__module__ = "somewhere.else"
+    custom = System("custom", "words", CustomConfig, Custom, None)
+    register_system(custom)
+    assert system_named("custom") is custom
+    assert "extra" in size_names(custom)
     model = build(
-        own, "classification", {"d_model": 8, "extra": 4}, vocab_size=9, node_vocab_size=2, classes="ab"
+        custom, "classification", {"d_model": 8, "extra": 4}, vocab_size=9, node_vocab_size=2, classes="ab"
     )
     model.save_pretrained(tmp_path)
-    found, loaded = load(tmp_path)
-    assert found is own
+    system, loaded = load(tmp_path)
+    assert system is custom
     assert loaded.config.extra == 4
 
 

@@ -1,4 +1,4 @@
-"""The plain Transformer: padding, company, saving, learning."""
+"""The plain Transformer: padding, batches, saving, learning."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The Tree2Seq translator: its equations, its attention, and that it learns, saves and loads.
 
-That its cache changes nothing, and that beams are those of a plain search, is told in test_generation.
+test_generation covers its cache and its beams.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIZES = {"vocab_size": 40, "d_model": 16, "decoder_layers": 2, "dropout": 0.0}
 
 
 def translator(**changes: object) -> Tree2SeqForConditionalGeneration:
-    """A small model with lively weights."""
+    """A small model with random weights."""
     torch.manual_seed(0)
     model = Tree2SeqForConditionalGeneration(Tree2SeqConfig(**{**SIZES, **changes}))
     for parameter in model.parameters():
@@ -45,10 +45,10 @@ def step_by_step(
     logits, attention = [], []
     for token in target.tolist():
         below = torch.cat([table.weight[token] * 4, fed])  # √16
-        for layer, own in enumerate(decoder.cells):
+        for layer, lstm in enumerate(decoder.cells):
             h, c = states[layer]
-            gates = own.input.weight @ below + own.recurrent.weight @ h
-            i, o, u, f = (gates + torch.cat([own.bias, own.forget_bias])).chunk(4)
+            gates = lstm.input.weight @ below + lstm.recurrent.weight @ h
+            i, o, u, f = (gates + torch.cat([lstm.bias, lstm.forget_bias])).chunk(4)
             c = i.sigmoid() * u.tanh() + f.sigmoid() * c
             states = [*states[:layer], (o.sigmoid() * c.tanh(), c), *states[layer + 1 :]]
             below = states[layer][0]
@@ -70,9 +70,9 @@ def test_a_batch_equals_the_equations_word_by_word(layers: int) -> None:
         n = len(tree.words)
         logits, attention = step_by_step(model, inputs, index, target[index])
         torch.testing.assert_close(output.logits[index], logits, rtol=0, atol=1e-9)
-        own = weights[index, 0]
-        own = torch.cat([own[:, :n], own[:, padded : padded + len(tree)]], dim=1)
-        torch.testing.assert_close(own, attention, rtol=0, atol=1e-9)
+        example = weights[index, 0]
+        example = torch.cat([example[:, :n], example[:, padded : padded + len(tree)]], dim=1)
+        torch.testing.assert_close(example, attention, rtol=0, atol=1e-9)
 
 
 def test_attention_over_words_and_phrases_sums_to_one_and_leaves_padding_alone() -> None:
@@ -91,10 +91,10 @@ def test_attention_over_words_and_phrases_sums_to_one_and_leaves_padding_alone()
 
 def test_attentions_of_all_beams_are_returned_by_generate() -> None:
     model, inputs = translator(), inputs_of(examples())
-    found = model.generate(
+    output = model.generate(
         **inputs, num_beams=3, max_new_tokens=4, output_attentions=True, return_dict_in_generate=True
     )
-    assert all(step[0].shape == (12, 1, 1, 17) for step in found.cross_attentions)
+    assert all(step[0].shape == (12, 1, 1, 17) for step in output.cross_attentions)
 
 
 def test_an_examples_logits_do_not_depend_on_its_batch() -> None:
@@ -112,12 +112,12 @@ def test_logits_word_by_word_with_the_cache_equal_one_pass() -> None:
     model, inputs = translator(decoder_layers=3), inputs_of(examples())
     target = torch.randint(4, 40, (4 * 2, 6))  # two targets of each source
     whole = model(**inputs, decoder_input_ids=target, use_cache=False).logits
-    past, found = None, []
+    past, logits = None, []
     for place in range(6):
         output = model(**inputs, decoder_input_ids=target[:, [place]], past_key_values=past, use_cache=True)
         past = output.past_key_values
-        found.append(output.logits)
-    torch.testing.assert_close(torch.cat(found, dim=1), whole, rtol=0, atol=1e-9)
+        logits.append(output.logits)
+    torch.testing.assert_close(torch.cat(logits, dim=1), whole, rtol=0, atol=1e-9)
 
 
 def test_the_source_is_read_at_the_first_step_alone() -> None:

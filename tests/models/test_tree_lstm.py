@@ -52,12 +52,12 @@ def test_an_examples_logits_do_not_depend_on_its_batch(composition: str) -> None
     together = model(**inputs)
     for index, tree in enumerate(binary_examples()):
         alone = model(**one(inputs, index))
-        for found, expected in (
+        for actual, expected in (
             (together.logits[[index]], alone.logits),
             (together.leaf_logits[[index], : len(tree.words)], alone.leaf_logits),
             (together.node_logits[[index], : len(tree)], alone.node_logits),
         ):
-            assert difference(found, expected) < 1e-6
+            assert difference(actual, expected) < 1e-6
     spoilt = {**inputs, "input_ids": inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, 7)}
     assert torch.equal(model(**spoilt).logits, together.logits)
 

@@ -99,8 +99,8 @@ def test_an_examples_logits_do_not_depend_on_its_batch(changes: dict[str, object
             (together.leaf_logits[[index], : len(tree.words)], alone.leaf_logits),
             (together.node_logits[[index], : len(tree)], alone.node_logits),
         ]
-        for found, expected in pairs:
-            assert difference(found, expected) < 1e-6
+        for actual, expected in pairs:
+            assert difference(actual, expected) < 1e-6
     order = [2, 0, 3, 1]
     shuffled = model(**{name: tensor[order] for name, tensor in inputs.items()})
     assert difference(shuffled.logits, together.logits[order]) < 1e-6
@@ -249,7 +249,7 @@ def test_leaves_have_positions_and_nodes_have_none() -> None:
 def test_tables_have_the_sizes_of_the_config() -> None:
     model = TreeTransformerForConditionalGeneration(tree_config(vertical_rows=7, horizontal_rows=9))
     for name, rows in (("vertical", 7), ("horizontal", 9)):
-        shapes = [p.shape for own, p in model.named_parameters() if own.endswith(f".{name}")]
+        shapes = [p.shape for path, p in model.named_parameters() if path.endswith(f".{name}")]
         assert shapes == [(rows, 4)] * 4
 
 

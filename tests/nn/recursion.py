@@ -13,11 +13,11 @@ Pair = tuple[Tensor, Tensor]
 
 def children_of(tree: Tree, node: int) -> list[tuple[str, int]]:
     """The children of a node from left to right, ("leaf", j) or ("node", i)."""
-    own = [(leaf, "leaf", leaf) for leaf, parent in enumerate(tree.leaf_parents) if parent == node]
-    own += [
+    children = [(leaf, "leaf", leaf) for leaf, parent in enumerate(tree.leaf_parents) if parent == node]
+    children += [
         (tree.spans[child][0], "node", child) for child, parent in enumerate(tree.parents) if parent == node
     ]
-    return [(kind, number) for _, kind, number in sorted(own)]
+    return [(kind, number) for _, kind, number in sorted(children)]
 
 
 def nodes_of(
@@ -25,37 +25,37 @@ def nodes_of(
 ) -> tuple[Tensor, Tensor]:
     """``[m, d]`` states and cells of the nodes of one tree over those of its leaves, ``[n, d]``."""
     compose = child_sum if isinstance(composition, ChildSum) else binary
-    found: dict[int, Pair] = {}
+    states: dict[int, Pair] = {}
 
     def state(kind: str, number: int) -> Pair:
         if kind == "leaf":
             return hidden[number], cell[number]
-        if number not in found:
-            found[number] = compose(composition, [state(*child) for child in children_of(tree, number)])
-        return found[number]
+        if number not in states:
+            states[number] = compose(composition, [state(*child) for child in children_of(tree, number)])
+        return states[number]
 
     state("node", len(tree) - 1)
-    hiddens, cells = zip(*(found[node] for node in range(len(tree))), strict=True)
+    hiddens, cells = zip(*(states[node] for node in range(len(tree))), strict=True)
     return torch.stack(hiddens), torch.stack(cells)
 
 
-def child_sum(own: ChildSum, children: list[Pair]) -> Pair:
+def child_sum(composition: ChildSum, children: list[Pair]) -> Pair:
     total = sum((hidden for hidden, _ in children), torch.zeros_like(children[0][0]))
-    U_i, U_o, U_u = own.gates.weight.chunk(3)
-    b_i, b_o, b_u = own.bias.chunk(3)
+    U_i, U_o, U_u = composition.gates.weight.chunk(3)
+    b_i, b_o, b_u = composition.bias.chunk(3)
     i, o = torch.sigmoid(U_i @ total + b_i), torch.sigmoid(U_o @ total + b_o)
     c = i * torch.tanh(U_u @ total + b_u)
     for hidden, cell in children:
-        c = c + torch.sigmoid(own.forget.weight @ hidden + own.forget_bias) * cell
+        c = c + torch.sigmoid(composition.forget.weight @ hidden + composition.forget_bias) * cell
     return o * torch.tanh(c), c
 
 
-def binary(own: Binary, children: list[Pair]) -> Pair:
+def binary(composition: Binary, children: list[Pair]) -> Pair:
     nothing = torch.zeros_like(children[0][0])
     (h_l, c_l), (h_r, c_r) = [*children, (nothing, nothing)][:2]
-    biases = [*own.bias.chunk(3), *own.forget_bias.chunk(2)]
+    biases = [*composition.bias.chunk(3), *composition.forget_bias.chunk(2)]
     gates = []
-    for matrices, bias in zip(own.gates.weight.chunk(5), biases, strict=True):
+    for matrices, bias in zip(composition.gates.weight.chunk(5), biases, strict=True):
         left, right = matrices.chunk(2, dim=1)
         gates.append(left @ h_l + right @ h_r + bias)
     i, o, u, f_l, f_r = gates

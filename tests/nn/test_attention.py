@@ -1,4 +1,4 @@
-"""Plain attention equals torch's own, however it is asked."""
+"""Plain attention equals that of torch, with and without masks, recording and dropout."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_it_equals_torch_with_padding_and_with_a_causal_mask() -> None:
     states = torch.randn(3, 5, 24, dtype=torch.float64)
     mask = torch.arange(5) < torch.tensor([[5], [3], [1]])
     expected, _ = theirs(states, states, states, key_padding_mask=~mask)
-    found = ours(states, additive(mask[:, None, None], torch.float64))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    actual = ours(states, additive(mask[:, None, None], torch.float64))
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-12)
     expected, _ = theirs(states, states, states, attn_mask=~causal_mask(5, 5, states.device))
     torch.testing.assert_close(ours(states, causal=True), expected, rtol=0, atol=1e-12)
 
@@ -42,8 +42,8 @@ def test_it_equals_torch_across_two_sequences() -> None:
     ours, theirs = twins()
     queries, memory = torch.randn(3, 4, 24, dtype=torch.float64), torch.randn(3, 7, 24, dtype=torch.float64)
     expected, _ = theirs(queries, memory, memory)
-    found = ours.attend(ours.project_queries(queries), *ours.project_memory(memory))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    actual = ours.attend(ours.project_queries(queries), *ours.project_memory(memory))
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -51,8 +51,8 @@ def test_recording_changes_nothing_and_the_weights_are_torchs(causal: bool) -> N
     ours, theirs = twins()
     states = torch.randn(2, 6, 24, dtype=torch.float64)
     record: list[AttentionRecord] = []
-    found = ours(states, causal=causal, record=record)
-    torch.testing.assert_close(found, ours(states, causal=causal), rtol=0, atol=1e-12)
+    actual = ours(states, causal=causal, record=record)
+    torch.testing.assert_close(actual, ours(states, causal=causal), rtol=0, atol=1e-12)
     mask = ~causal_mask(6, 6, states.device) if causal else None
     _, weights = theirs(states, states, states, attn_mask=mask, average_attn_weights=False)
     torch.testing.assert_close(record[0].weights, weights, rtol=0, atol=1e-12)

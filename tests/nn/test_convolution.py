@@ -18,7 +18,7 @@ from treeformer.nn.convolution import Convolution, convolve
 KINDS = [DynamicConvolution, LightweightConvolution]
 
 
-def lively(kind: type[Convolution], width: int, *, d_model: int = 12, heads: int = 3) -> Convolution:
+def randomised(kind: type[Convolution], width: int, *, d_model: int = 12, heads: int = 3) -> Convolution:
     torch.manual_seed(0)
     module = kind(d_model, heads, width).double()
     for parameter in module.parameters():
@@ -37,8 +37,8 @@ def in_a_loop(module: Any, states: Tensor, lengths: list[int], before: int) -> T
             for c in range(d):
                 head = c // (d // module.heads)
                 if isinstance(module, DynamicConvolution):
-                    own = module.predict.weight[head * module.width : (head + 1) * module.width]
-                    kernel = (own @ inputs[b, i]).softmax(0)
+                    rows = module.predict.weight[head * module.width : (head + 1) * module.width]
+                    kernel = (rows @ inputs[b, i]).softmax(0)
                 else:
                     kernel = module.weight[head].softmax(0)
                 places = [i + j - before for j in range(module.width)]
@@ -48,15 +48,15 @@ def in_a_loop(module: Any, states: Tensor, lengths: list[int], before: int) -> T
     return torch.stack(rows).view(B, s, d) @ module.output.weight.T + module.output.bias
 
 
-def agree(module: Convolution, inputs: list[Tensor], found: Tensor, expected: Tensor) -> None:
-    """The same values and gradients, of both inputs and of all parameters."""
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
-    direction = torch.randn_like(found)
+def agree(module: Convolution, inputs: list[Tensor], actual: Tensor, expected: Tensor) -> None:
+    """Values and gradients of inputs and parameters are equal."""
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-9)
+    direction = torch.randn_like(actual)
     parameters = list(module.parameters())
-    ours = torch.autograd.grad((found * direction).sum(), [inputs[0], *parameters])
+    ours = torch.autograd.grad((actual * direction).sum(), [inputs[0], *parameters])
     theirs = torch.autograd.grad((expected * direction).sum(), [inputs[1], *parameters])
-    for own, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(own, other, rtol=0, atol=1e-9)
+    for our, their in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(our, their, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,7 +65,7 @@ def agree(module: Convolution, inputs: list[Tensor], found: Tensor, expected: Te
 def test_a_centred_convolution_equals_a_loop_over_positions(
     kind: type[Convolution], width: int, size: int
 ) -> None:
-    module = lively(kind, width)
+    module = randomised(kind, width)
     lengths = [size, max(1, size - 2)]
     mask = torch.arange(size) < torch.tensor(lengths)[:, None]
     inputs = [torch.randn(2, size, 12).double().requires_grad_() for _ in range(2)]
@@ -80,7 +80,7 @@ def test_a_centred_convolution_equals_a_loop_over_positions(
 def test_a_causal_convolution_equals_a_loop_over_positions(
     kind: type[Convolution], width: int, size: int
 ) -> None:
-    module = lively(kind, width)
+    module = randomised(kind, width)
     inputs = [torch.randn(2, size, 12).double().requires_grad_() for _ in range(2)]
     inputs[1].data.copy_(inputs[0].data)
     expected = in_a_loop(module, inputs[1], [size, size], width - 1)
@@ -104,7 +104,7 @@ def test_rows_outside_are_zero_wherever_the_kernels_stand(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kernels_sum_to_one(kind: type[Convolution]) -> None:
-    kernels = lively(kind, 5).kernels(torch.randn(2, 4, 12).double())
+    kernels = randomised(kind, 5).kernels(torch.randn(2, 4, 12).double())
     assert kernels.shape == (2, 3, 4, 5)
     torch.testing.assert_close(kernels.sum(-1), torch.ones(2, 3, 4).double())
     assert (kernels > 0).all()
@@ -112,15 +112,15 @@ def test_kernels_sum_to_one(kind: type[Convolution]) -> None:
 
 def test_dynamic_kernels_differ_from_place_to_place_and_lightweight_ones_do_not() -> None:
     inputs = torch.randn(1, 2, 12).double()
-    first, second = lively(DynamicConvolution, 3).kernels(inputs).unbind(2)
+    first, second = randomised(DynamicConvolution, 3).kernels(inputs).unbind(2)
     assert not torch.allclose(first, second)
-    first, second = lively(LightweightConvolution, 3).kernels(inputs).unbind(2)
+    first, second = randomised(LightweightConvolution, 3).kernels(inputs).unbind(2)
     assert torch.equal(first, second)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_stands_in_the_padding_does_not_matter(kind: type[Convolution]) -> None:
-    module = lively(kind, 5)
+    module = randomised(kind, 5)
     states, mask = torch.randn(2, 6, 12).double(), torch.arange(6) < torch.tensor([[6], [3]])
     alone = module(states[1:, :3])
     states[~mask] = torch.nan
@@ -134,7 +134,7 @@ def test_what_stands_in_the_padding_does_not_matter(kind: type[Convolution]) -> 
 def test_steps_that_are_remembered_equal_one_pass(
     kind: type[Convolution], width: int, steps: list[int]
 ) -> None:
-    module = lively(kind, width)
+    module = randomised(kind, width)
     states = torch.randn(2, 7, 12).double()
     kept: list[Tensor] = []
 
@@ -149,7 +149,7 @@ def test_steps_that_are_remembered_equal_one_pass(
 
 
 def test_a_bias_may_hide_later_positions_and_no_earlier_ones() -> None:
-    module, states = lively(DynamicConvolution, 3), torch.randn(2, 4, 12).double()
+    module, states = randomised(DynamicConvolution, 3), torch.randn(2, 4, 12).double()
     mask = causal_mask(4, 4, states.device)[None, None]
     assert torch.equal(module.look_back(states, additive(mask, torch.float64)), module.look_back(states))
     mask = mask.clone()
@@ -163,15 +163,15 @@ def test_dropout_drops_weights_of_each_position_in_training_alone(kind: type[Con
     torch.manual_seed(0)
     module = kind(12, 3, 5, dropout=0.5)
     states = torch.randn(1, 1, 12).expand(1, 40, 12)
-    found = module.look_back(states)[0, 10:]
-    assert not torch.allclose(found[0], found[1])
+    actual = module.look_back(states)[0, 10:]
+    assert not torch.allclose(actual[0], actual[1])
     module.eval()
     assert torch.equal(module.look_back(states), module.look_back(states))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_computes_in_bfloat16_with_an_exact_softmax(kind: type[Convolution]) -> None:
-    module = lively(kind, 5).float()
+    module = randomised(kind, 5).float()
     states = torch.randn(2, 6, 12)
     exact = module(states)
     with torch.autocast("cpu", torch.bfloat16):

@@ -33,9 +33,9 @@ def test_a_padding_row_outside_the_table_is_refused() -> None:
 
 @pytest.mark.parametrize("width", [6, 7])
 def test_positions_follow_the_formula(width: int) -> None:
-    found = sinusoids(torch.arange(3, 8), width)
+    vectors = sinusoids(torch.arange(3, 8), width)
     for row, position in enumerate(range(3, 8)):
         for place in range(width):
             angle = position / 10000 ** ((place - place % 2) / width)
             expected = math.cos(angle) if place % 2 else math.sin(angle)
-            assert found[row, place].item() == pytest.approx(expected, abs=1e-5)
+            assert vectors[row, place].item() == pytest.approx(expected, abs=1e-5)

@@ -1,4 +1,4 @@
-"""Gated convolutions equal torch's, normalised maps too; attention is what the paper's formulas say."""
+"""Gated convolutions equal torch's, normalised maps too; attention follows the paper's formulas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treeformer.nn.gated_convolution import (
 )
 
 
-def lively(module: Any) -> Any:
+def randomised(module: Any) -> Any:
     torch.manual_seed(0)
     for parameter in module.parameters():
         nn.init.normal_(parameter, std=0.5)
@@ -36,19 +36,19 @@ def kernel(module: GatedConvolution) -> Tensor:
 
 
 def test_a_normalised_map_equals_torchs_and_learns_as_it() -> None:
-    ours = lively(NormalisedLinear(5, 7))
+    ours = randomised(NormalisedLinear(5, 7))
     theirs = weight_norm(nn.Linear(5, 7).double())
     norm = theirs.parametrizations.weight
     norm.original0.data, norm.original1.data = ours.gain.data.clone(), ours.direction.data.clone()
     theirs.bias.data = ours.bias.data.clone()
     states, direction = torch.randn(3, 5).double(), torch.randn(3, 7).double()
-    found, expected = ours(states), theirs(states)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
-    (found * direction).sum().backward()
+    actual, expected = ours(states), theirs(states)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-12)
+    (actual * direction).sum().backward()
     (expected * direction).sum().backward()
     pairs = [(ours.gain, norm.original0), (ours.direction, norm.original1), (ours.bias, theirs.bias)]
-    for own, other in pairs:
-        torch.testing.assert_close(own.grad, other.grad, rtol=0, atol=1e-10)
+    for our, their in pairs:
+        torch.testing.assert_close(our.grad, their.grad, rtol=0, atol=1e-10)
 
 
 def test_weights_start_as_specified() -> None:
@@ -63,7 +63,7 @@ def test_weights_start_as_specified() -> None:
 
 @pytest.mark.parametrize("width", [1, 3, 5])
 def test_a_centred_convolution_equals_torchs(width: int) -> None:
-    module = lively(GatedConvolution(6, width))
+    module = randomised(GatedConvolution(6, width))
     states = torch.randn(2, 4, 6).double()
     mask = torch.arange(4) < torch.tensor([[4], [2]])
     clean = (states * mask[..., None]).mT
@@ -78,7 +78,7 @@ def test_a_centred_convolution_equals_torchs(width: int) -> None:
 def test_a_causal_convolution_equals_torchs_in_one_pass_and_step_by_step(
     width: int, steps: list[int]
 ) -> None:
-    module = lively(GatedConvolution(6, width))
+    module = randomised(GatedConvolution(6, width))
     states = torch.randn(2, 5, 6).double()
     expected = F.glu(F.conv1d(F.pad(states.mT, (width - 1, 0)), kernel(module), module.linear.bias).mT)
     kept: list[Tensor] = []
@@ -92,13 +92,13 @@ def test_a_causal_convolution_equals_torchs_in_one_pass_and_step_by_step(
 
 
 def test_attention_is_that_of_the_formulas() -> None:
-    module = lively(StepAttention(6, 8))
+    module = randomised(StepAttention(6, 8))
     states, vectors = torch.randn(2, 3, 6).double(), torch.randn(2, 3, 8).double()
     keys, values = torch.randn(2, 1, 4, 8).double(), torch.randn(2, 1, 4, 8).double()
     lengths = [4, 2]
     mask = torch.arange(4) < torch.tensor(lengths)[:, None]
     record: list[AttentionRecord] = []
-    found = module(
+    actual = module(
         states, vectors, (keys, values), additive(mask[:, None, None], torch.float64), record=record
     )
     for b, n in enumerate(lengths):
@@ -107,7 +107,7 @@ def test_attention_is_that_of_the_formulas() -> None:
             weights = (keys[b, 0, :n] @ query).softmax(0)
             torch.testing.assert_close(record[0].weights[b, 0, i, :n], weights, rtol=0, atol=1e-12)
             expected = (module.output(weights @ values[b, 0, :n]) + states[b, i]) * math.sqrt(0.5)
-            torch.testing.assert_close(found[b, i], expected, rtol=0, atol=1e-12)
+            torch.testing.assert_close(actual[b, i], expected, rtol=0, atol=1e-12)
     assert not record[0].weights[1, 0, :, 2:].any()
 
 

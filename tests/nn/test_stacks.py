@@ -17,8 +17,8 @@ def paired(ours: nn.Module, theirs: nn.Module) -> list[tuple[Tensor, Tensor]]:
     """Gradients of our parameters and of torch's with the same meaning, sorted by shape and value."""
 
     def gradients(module: nn.Module) -> list[Tensor]:
-        found = [p.grad for p in module.parameters() if p.grad is not None]
-        return sorted(found, key=lambda g: (*g.shape, round(g.norm().item(), 6)))
+        gradients = [p.grad for p in module.parameters() if p.grad is not None]
+        return sorted(gradients, key=lambda g: (*g.shape, round(g.norm().item(), 6)))
 
     return list(zip(gradients(ours), gradients(theirs), strict=True))
 
@@ -43,14 +43,14 @@ def test_the_encoder_equals_torchs(norm: str) -> None:
     states = torch.randn(3, 6, WIDTH, dtype=torch.float64)
     mask = torch.arange(6) < torch.tensor([[6], [4], [1]])
     inputs = [states.clone().requires_grad_() for _ in range(2)]
-    found = ours(inputs[0], additive(mask[:, None, None], torch.float64))[mask]
+    actual = ours(inputs[0], additive(mask[:, None, None], torch.float64))[mask]
     expected = theirs(inputs[1], src_key_padding_mask=~mask)[mask]
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
-    direction = torch.randn(found.shape, dtype=torch.float64)
-    (found * direction).sum().backward()
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-10)
+    direction = torch.randn(actual.shape, dtype=torch.float64)
+    (actual * direction).sum().backward()
     (expected * direction).sum().backward()
-    for own, other in [(inputs[0].grad, inputs[1].grad), *paired(ours, theirs)]:
-        torch.testing.assert_close(own, other, rtol=0, atol=1e-9)
+    for our, their in [(inputs[0].grad, inputs[1].grad), *paired(ours, theirs)]:
+        torch.testing.assert_close(our, their, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -73,30 +73,30 @@ def test_the_decoder_equals_torchs(norm: str) -> None:
     ).double()
     for parameter in theirs.parameters():
         nn.init.normal_(parameter, std=0.3)
-    for own, other in zip(ours.layers, theirs.layers, strict=True):
-        copy_attention(own.self_attention, other.self_attn)
-        copy_attention(own.cross_attention, other.multihead_attn)
-        own.feed_forward.inner.load_state_dict(other.linear1.state_dict())
-        own.feed_forward.outer.load_state_dict(other.linear2.state_dict())
-        own.self_attention_residual.norm.load_state_dict(other.norm1.state_dict())
-        own.cross_attention_residual.norm.load_state_dict(other.norm2.state_dict())
-        own.feed_forward_residual.norm.load_state_dict(other.norm3.state_dict())
+    for our, their in zip(ours.layers, theirs.layers, strict=True):
+        copy_attention(our.self_attention, their.self_attn)
+        copy_attention(our.cross_attention, their.multihead_attn)
+        our.feed_forward.inner.load_state_dict(their.linear1.state_dict())
+        our.feed_forward.outer.load_state_dict(their.linear2.state_dict())
+        our.self_attention_residual.norm.load_state_dict(their.norm1.state_dict())
+        our.cross_attention_residual.norm.load_state_dict(their.norm2.state_dict())
+        our.feed_forward_residual.norm.load_state_dict(their.norm3.state_dict())
     if norm == "pre":
         ours.last_norm.load_state_dict(theirs.norm.state_dict())
     target, memory = torch.randn(2, 5, WIDTH).double(), torch.randn(2, 7, WIDTH).double()
     mask = torch.arange(7) < torch.tensor([[7], [3]])
     inputs = [(target.clone().requires_grad_(), memory.clone().requires_grad_()) for _ in range(2)]
     pairs = [layer.cross_attention.project_memory(inputs[0][1]) for layer in ours.layers]
-    found = ours(inputs[0][0], pairs, additive(mask[:, None, None], torch.float64))
+    actual = ours(inputs[0][0], pairs, additive(mask[:, None, None], torch.float64))
     causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
     expected = theirs(*inputs[1], tgt_mask=causal, tgt_is_causal=True, memory_key_padding_mask=~mask)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
-    direction = torch.randn(found.shape, dtype=torch.float64)
-    (found * direction).sum().backward()
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-10)
+    direction = torch.randn(actual.shape, dtype=torch.float64)
+    (actual * direction).sum().backward()
     (expected * direction).sum().backward()
-    gradients = [(own.grad, other.grad) for own, other in zip(*inputs, strict=True)]
-    for own, other in [*gradients, *paired(ours, theirs)]:
-        torch.testing.assert_close(own, other, rtol=0, atol=1e-9)
+    gradients = [(our.grad, their.grad) for our, their in zip(*inputs, strict=True)]
+    for our, their in [*gradients, *paired(ours, theirs)]:
+        torch.testing.assert_close(our, their, rtol=0, atol=1e-9)
 
 
 def test_the_norm_first_variant_ends_with_one_norm() -> None:

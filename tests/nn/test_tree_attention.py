@@ -1,4 +1,4 @@
-"""Tree attention: what a node and a leaf can see, and that padding and company do not matter."""
+"""Tree attention: what a node and a leaf can see, and that padding and other examples do not matter."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_an_examples_output_does_not_depend_on_its_batch(
     outputs = attention(states, together), attention.cross(targets, states, together)
     for index, tree in enumerate(examples):
         places = positions_of(tree, together)
-        own, alone = states[[index]][:, places], TreeBatch.from_trees([tree])
-        assert difference(outputs[0][[index]][:, places], attention(own, alone)) < 1e-6
-        assert difference(outputs[1][[index]], attention.cross(targets[[index]], own, alone)) < 1e-6
+        example, alone = states[[index]][:, places], TreeBatch.from_trees([tree])
+        assert difference(outputs[0][[index]][:, places], attention(example, alone)) < 1e-6
+        assert difference(outputs[1][[index]], attention.cross(targets[[index]], example, alone)) < 1e-6
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -133,23 +133,23 @@ def test_under_bf16_the_leaf_weights_are_float32(cast: str) -> None:
     exact = attention(states, batch)
     record: list[AttentionRecord] = []
     if cast == "weights":
-        found = attention.bfloat16()(states.bfloat16(), batch, record=record)
+        actual = attention.bfloat16()(states.bfloat16(), batch, record=record)
     else:
         with torch.autocast("cpu", torch.bfloat16):
-            found = attention(states, batch, record=record)
-    assert found.dtype == torch.bfloat16
+            actual = attention(states, batch, record=record)
+    assert actual.dtype == torch.bfloat16
     assert record[0].leaf_weights is not None
     assert record[0].leaf_weights.dtype == torch.float32
     assert record[0].weights.dtype == torch.float32
-    assert (found.float() - exact).norm() / exact.norm() < 0.05
+    assert (actual.float() - exact).norm() / exact.norm() < 0.05
 
 
 @pytest.mark.parametrize("implementation", ["matrix", "naive"])
 def test_the_implementation_does_not_matter(implementation: str) -> None:
     batch = TreeBatch.from_trees([balanced(["w"] * 9), right_branching(["w"] * 4)])
     states = torch.randn(2, batch.n + batch.m, 16)
-    found: Tensor = attention_with({"implementation": implementation})(states, batch)
-    torch.testing.assert_close(found, attention_with({})(states, batch), rtol=1e-5, atol=1e-5)
+    actual: Tensor = attention_with({"implementation": implementation})(states, batch)
+    torch.testing.assert_close(actual, attention_with({})(states, batch), rtol=1e-5, atol=1e-5)
 
 
 def test_states_that_do_not_fit_the_trees_are_refused() -> None:
@@ -205,6 +205,6 @@ def test_the_literal_steps_work_in_half_precision_too(dtype: torch.dtype) -> Non
     exact = attention_with({})(states, batch)
     for implementation in ("matrix", "naive"):
         attention = attention_with({"implementation": implementation}).to(dtype)
-        found = attention(states.to(dtype), batch)
-        assert found.dtype == dtype
-        assert difference(found.float(), exact) < 0.05
+        actual = attention(states.to(dtype), batch)
+        assert actual.dtype == dtype
+        assert difference(actual.float(), exact) < 0.05

@@ -21,7 +21,7 @@ EXACT = {"rtol": 0, "atol": 1e-9}
 COMPOSITIONS = ["child-sum", "binary"]
 
 
-def lively(composition: str) -> TreeLstm:
+def randomised(composition: str) -> TreeLstm:
     """A Tree-LSTM in float64, with weights that make gates differ."""
     torch.manual_seed(0)
     model = TreeLstm(WIDTH, composition).double()  # type: ignore[arg-type]
@@ -46,7 +46,8 @@ def results_and_gradients(
     """The results, and what their weighted sum gives every parameter and every leaf as gradient."""
     chance = torch.Generator().manual_seed(2)
     total = sum(
-        (own * torch.randn(own.shape, generator=chance, dtype=torch.float64)).sum() for own in results
+        (result * torch.randn(result.shape, generator=chance, dtype=torch.float64)).sum()
+        for result in results
     )
     wanted = [*model.parameters(), *leaves]
     return results, list(torch.autograd.grad(total, wanted))  # type: ignore[arg-type]
@@ -57,16 +58,16 @@ def real(states: LstmState, examples: list[Tree]) -> list[Tensor]:
 
 
 def equals_recursion(examples: list[Tree], composition: str) -> None:
-    model, batch = lively(composition), TreeBatch.from_trees(examples)
+    model, batch = randomised(composition), TreeBatch.from_trees(examples)
     leaves = leaves_of(batch)
-    found = model(leaves, batch)
-    for part in found:
+    actual = model(leaves, batch)
+    for part in actual:
         assert not part[~batch.node_mask].any()
-    ours = results_and_gradients(model, real(found, examples), leaves)
+    ours = results_and_gradients(model, real(actual, examples), leaves)
     expected = []
     for index, tree in enumerate(examples):
-        own = [part[index, : len(tree.words)] for part in leaves]
-        expected += nodes_of(tree, own[0], own[1], model.composition)
+        example = [part[index, : len(tree.words)] for part in leaves]
+        expected += nodes_of(tree, *example, model.composition)
     theirs = results_and_gradients(model, expected, leaves)
     for one, other in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
         torch.testing.assert_close(one, other, **EXACT)  # type: ignore[arg-type]
@@ -105,21 +106,21 @@ def test_bounded_levels_give_the_same_states_and_gradients(
     composition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     examples = [balanced(["w"] * 9), right_branching(["w"] * 40), Tree(["w"], ["X"], ["X"], [(0, 1)])]
-    model = lively(composition)
-    found = []
+    model = randomised(composition)
+    actual = []
     for levels in (structure.exact_levels, structure.bounded_levels):
         monkeypatch.setattr("treeformer.nn.tree_lstm.levels", levels)
         batch = TreeBatch.from_trees(examples)
         leaves = leaves_of(batch)
-        found.append(results_and_gradients(model, real(model(leaves, batch), examples), leaves))
-    for one, other in zip([*found[0][0], *found[0][1]], [*found[1][0], *found[1][1]], strict=True):
+        actual.append(results_and_gradients(model, real(model(leaves, batch), examples), leaves))
+    for one, other in zip([*actual[0][0], *actual[0][1]], [*actual[1][0], *actual[1][1]], strict=True):
         torch.testing.assert_close(one, other, **EXACT)  # type: ignore[arg-type]
 
 
 def test_a_node_with_more_than_two_children_is_refused_by_the_binary_composition() -> None:
     batch = TreeBatch.from_trees([balanced(["w"] * 4), Tree.from_brackets("(S (A a) (B b) (C c))")])
     with pytest.raises(ValueError, match=r"node_spans: expected binarised trees .* got 3 at \[1, 0\]"):
-        lively("binary")(leaves_of(batch), batch)
+        randomised("binary")(leaves_of(batch), batch)
 
 
 def test_an_unknown_composition_is_refused() -> None:
@@ -132,7 +133,7 @@ def test_the_two_children_of_a_binary_node_are_told_apart_and_those_of_a_sum_are
     leaves = leaves_of(batch)
     turned = LstmState(*(part.flip(1) for part in leaves))
     for composition, same in (("child-sum", True), ("binary", False)):
-        model = lively(composition)
+        model = randomised(composition)
         pair = (model(states, batch).hidden for states in (leaves, turned))
         assert torch.allclose(*pair) == same
 
@@ -148,14 +149,14 @@ def test_a_word_enters_its_cell_as_its_gates_say() -> None:
     words = WordCell(3, WIDTH).double()
     vectors = torch.randn(2, 4, 3, dtype=torch.float64)
     i, o, u = (vectors @ words.gates.weight.T + words.bias).chunk(3, dim=-1)
-    found = words(vectors)
-    torch.testing.assert_close(found.cell, i.sigmoid() * u.tanh())
-    torch.testing.assert_close(found.hidden, o.sigmoid() * torch.tanh(i.sigmoid() * u.tanh()))
+    actual = words(vectors)
+    torch.testing.assert_close(actual.cell, i.sigmoid() * u.tanh())
+    torch.testing.assert_close(actual.hidden, o.sigmoid() * torch.tanh(i.sigmoid() * u.tanh()))
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 def test_cells_stay_in_float32_under_autocast(composition: str) -> None:
-    model = lively(composition).float()
+    model = randomised(composition).float()
     batch = TreeBatch.from_trees([right_branching(["w"] * 30), balanced(["w"] * 9)])
     leaves = LstmState(*(part.detach().float() for part in leaves_of(batch)))
     exact = model(leaves, batch)
@@ -172,13 +173,13 @@ def test_the_sequential_cell_equals_torchs_lstm() -> None:
     ours, theirs = LstmCell(3, WIDTH).double(), nn.LSTM(3, WIDTH, batch_first=True).double()
     # torch's gates are input, forget, update, output; ours input, output, update, forget
     with torch.no_grad():
-        for name, own in (("ih", ours.input.weight), ("hh", ours.recurrent.weight)):
-            i, o, u, f = own.chunk(4)
+        for name, weight in (("ih", ours.input.weight), ("hh", ours.recurrent.weight)):
+            i, o, u, f = weight.chunk(4)
             getattr(theirs, f"weight_{name}_l0").copy_(torch.cat([i, f, u, o]))
         theirs.bias_hh_l0.zero_()
         theirs.bias_ih_l0.copy_(torch.cat([torch.zeros(WIDTH), torch.ones(WIDTH), torch.zeros(2 * WIDTH)]))
     vectors = torch.randn(2, 7, 3, dtype=torch.float64)
-    found = ours(vectors)
+    actual = ours(vectors)
     hidden, (_, last) = theirs(vectors)
-    torch.testing.assert_close(found.hidden, hidden)
-    torch.testing.assert_close(found.cell[:, -1], last[0])
+    torch.testing.assert_close(actual.hidden, hidden)
+    torch.testing.assert_close(actual.cell[:, -1], last[0])

@@ -14,11 +14,11 @@ def copy_attention(ours: Attention, theirs: nn.MultiheadAttention) -> None:
 
 
 def copy_encoder(ours: Encoder, theirs: nn.TransformerEncoder) -> None:
-    for own, other in zip(ours.layers, theirs.layers, strict=True):
-        copy_attention(own.attention, other.self_attn)
-        own.feed_forward.inner.load_state_dict(other.linear1.state_dict())
-        own.feed_forward.outer.load_state_dict(other.linear2.state_dict())
-        own.attention_residual.norm.load_state_dict(other.norm1.state_dict())
-        own.feed_forward_residual.norm.load_state_dict(other.norm2.state_dict())
+    for our, their in zip(ours.layers, theirs.layers, strict=True):
+        copy_attention(our.attention, their.self_attn)
+        our.feed_forward.inner.load_state_dict(their.linear1.state_dict())
+        our.feed_forward.outer.load_state_dict(their.linear2.state_dict())
+        our.attention_residual.norm.load_state_dict(their.norm1.state_dict())
+        our.feed_forward_residual.norm.load_state_dict(their.norm2.state_dict())
     if theirs.norm is not None:
         ours.last_norm.load_state_dict(theirs.norm.state_dict())

@@ -1,4 +1,4 @@
-"""Hierarchical accumulation: three ways to compute it agree, and padding and company do not matter."""
+"""Hierarchical accumulation: three ways to compute it agree, and padding and other examples do not matter."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def assert_all_agree(examples: list[Tree], convention: str, rows: tuple[int, int
     for implementation in ("naive", "matrix"):
         leaves, nodes, weights, vertical, horizontal = inputs
         result = accumulate(leaves, nodes, weights, batch, vertical, horizontal, convention, implementation)
-        for found, wanted in zip(with_gradients(result, inputs), expected, strict=True):
-            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9)
+        for actual, wanted in zip(with_gradients(result, inputs), expected, strict=True):
+            torch.testing.assert_close(actual, wanted, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
@@ -169,21 +169,21 @@ def test_an_examples_output_does_not_depend_on_its_batch(convention: str, data: 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("shape", [left_branching, right_branching, balanced])
-def test_deep_trees_do_not_lose_precision_in_company(shape, convention: str) -> None:  # type: ignore[no-untyped-def]
+def test_deep_trees_do_not_lose_precision_in_a_larger_batch(shape, convention: str) -> None:  # type: ignore[no-untyped-def]
     tree, longer = shape(["w"] * 200), shape(["w"] * 500)
     together, alone = TreeBatch.from_trees([tree, longer]), TreeBatch.from_trees([tree])
     torch.manual_seed(0)
     leaves, nodes, weights, *tables = (
         tensor.detach().float() for tensor in random_inputs(together, heads=1, weight_heads=1, rows=(50, 100))
     )
-    own = leaves[[0], :, :200], nodes[[0], :, :199], weights[[0], :, :200]
+    single = leaves[[0], :, :200], nodes[[0], :, :199], weights[[0], :, :200]
     expected = accumulate(
-        *(tensor.double() for tensor in own), alone, *(t.double() for t in tables), convention
+        *(tensor.double() for tensor in single), alone, *(t.double() for t in tables), convention
     )
     scale = expected.abs().max()
     for result in (
         accumulate(leaves, nodes, weights, together, *tables, convention)[[0], :, :199],
-        accumulate(*own, alone, *tables, convention),
+        accumulate(*single, alone, *tables, convention),
     ):
         assert (result.double() - expected).abs().max() < 1e-6 * scale
 

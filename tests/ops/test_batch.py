@@ -17,11 +17,11 @@ batches = st.lists(trees(max_leaves=10), min_size=1, max_size=4)
 
 def ancestors(tree: Tree, node: int) -> set[int]:
     """The nodes above ``node`` and itself."""
-    found = {node}
+    above = {node}
     while tree.parents[node] >= 0:
         node = tree.parents[node]
-        found.add(node)
-    return found
+        above.add(node)
+    return above
 
 
 @given(batches)

@@ -48,8 +48,8 @@ def test_every_node_has_one_first_child_and_all_its_children(examples: list[Tree
         for node, parent in enumerate(tree.parents[:-1]):
             first = bool(batch.shared(structure.first_nodes)[index, node])
             children[parent].append((tree.spans[node][0], first))
-        for own in children:
-            assert [first for _, first in sorted(own)] == [True] + [False] * (len(own) - 1)
+        for siblings in children:
+            assert [first for _, first in sorted(siblings)] == [True] + [False] * (len(siblings) - 1)
         counts = [*map(len, children), *[0] * (batch.m - len(tree))]
         assert batch.shared(structure.child_counts)[index].tolist() == counts
 
@@ -96,7 +96,7 @@ def test_levels_are_bounded_while_a_graph_is_recorded() -> None:
     graph = torch.cuda.CUDAGraph()
     recorded = TreeBatch(batch.spans, batch.node_mask, batch.leaf_mask, depth=batch.depth)
     with torch.cuda.graph(graph):
-        found = structure.levels(recorded)
+        actual = structure.levels(recorded)
     graph.replay()
-    assert all(torch.equal(*pair) for pair in zip(found.nodes, expected.nodes, strict=True))
-    assert torch.equal(found.places, expected.places)
+    assert all(torch.equal(*pair) for pair in zip(actual.nodes, expected.nodes, strict=True))
+    assert torch.equal(actual.places, expected.places)

@@ -132,7 +132,7 @@ class TreeLstm(nn.Module):
         self.composition = ChildSum(d_model) if composition == "child-sum" else Binary(d_model)
 
     def forward(self, leaves: LstmState, batch: TreeBatch) -> LstmState:
-        """States ``[B, m, d]`` of nodes over ``leaves [B, n, d]``; zeros where padded, whatever is there."""
+        """States ``[B, m, d]`` of nodes over ``leaves [B, n, d]``; zeros in the padding."""
         composition = self.composition
         if composition.slots == 2 and batch.device.type == "cpu":
             _check_binary(batch)

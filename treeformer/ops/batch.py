@@ -147,7 +147,7 @@ class TreeBatch:
 
     @derived
     def subtree(self) -> Tensor:
-        """``[B, m, m]``, True where node t is in the subtree of node i; every node is in its own.
+        """``[B, m, m]``, True where node t is in the subtree of node i; a node is in its subtree.
 
         In post-order a node that comes before i and does not start before i lies under i.
         """
