@@ -58,6 +58,7 @@ def test_the_reference_shows_every_public_name() -> None:
     last = {name.rpartition(".")[2] for name in names}
     types = {
         "Convention",
+        "Span",
         "Implementation",
         "TreeSets",
         "BracketCounts",

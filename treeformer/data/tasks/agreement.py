@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from treeformer.data.sample import BadLine, Sample, aligned_lines, place, text_lines, tree_lines
+from treeformer.data.sample import BadLine, Sample, place, text_lines, tree_lines
 from treeformer.data.tasks.task import Part, Task, ToParse
 from treeformer.trees.tree import Unary
 
@@ -47,19 +47,16 @@ class AgreementTask(Task):
         lines = ("" if isinstance(prefix, BadLine) else " ".join(prefix.words) for prefix in prefixes)
         return ToParse(lines, tokenized=True, one_per_line=True)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
+    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         attractors = part.attractors if isinstance(part, AgreementPart) else 0
-        columns = {"file": _prefixes(files["file"], attractors), "trees": tree_lines(files["trees"], unary)}
-        for row in aligned_lines(files, columns):
-            if isinstance(row, BadLine):
-                yield row
-                continue
-            number, (prefix, trees) = row
-            if tuple(word for tree in trees for word in tree.words) == prefix.words:
-                yield Sample(trees, label=prefix.label, group=prefix.attractors)
-            else:
-                problem = "expected a tree over exactly the words before the verb"
-                yield BadLine(place(files["trees"], number), "other words", problem)
+        return {"file": _prefixes(files["file"], attractors), "trees": tree_lines(files["trees"], unary)}
+
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
+        prefix, trees = values
+        if tuple(word for tree in trees for word in tree.words) == prefix.words:
+            return Sample(trees, label=prefix.label, group=prefix.attractors)
+        problem = "expected a tree over exactly the words before the verb"
+        return BadLine(place(files["trees"], number), "other words", problem)
 
 
 def _prefixes(path: Path, attractors: int) -> Iterator[_Prefix | BadLine]:

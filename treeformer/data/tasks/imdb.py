@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from treeformer.data.sample import BadLine, Sample, aligned_lines, place, text_lines, tree_lines
+from treeformer.data.sample import BadLine, Sample, place, text_lines, tree_lines
 from treeformer.data.tasks.task import Part, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees.tree import Unary
@@ -41,20 +41,16 @@ class ImdbTask(Task):
         lines = (one_line(text.replace("<br />", " ")) for text in texts)
         return ToParse(lines, tokenized=False, one_per_line=False)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
-        columns = {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
-        for row in aligned_lines(files, columns):
-            if isinstance(row, BadLine):
-                yield row
-                continue
-            number, (line, trees) = row
-            where = place(files["file"], number)
-            try:
-                label = json.loads(line)["label"]
-            except (json.JSONDecodeError, KeyError, TypeError) as error:
-                yield BadLine(where, "no review", f"expected a JSON object with text and label: {error}")
-                continue
-            if label in (0, 1):
-                yield Sample(trees, label=_CLASSES[label])
-            else:
-                yield BadLine(where, "no label", f"expected a label 0 or 1, found {label!r}")
+    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+        return {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
+
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
+        line, trees = values
+        where = place(files["file"], number)
+        try:
+            label = json.loads(line)["label"]
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            return BadLine(where, "no review", f"expected a JSON object with text and label: {error}")
+        if label not in (0, 1):
+            return BadLine(where, "no label", f"expected a label 0 or 1, found {label!r}")
+        return Sample(trees, label=_CLASSES[label])

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from treeformer.data.sample import BadLine, Sample, aligned_lines, place, tree_lines
+from treeformer.data.sample import BadLine, Sample, place, tree_lines
 from treeformer.data.tasks.task import DEV, Part, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees import Tree, TreeFormatError, read_trees
@@ -50,33 +50,34 @@ class LabelledTask(Task):
         lines = (one_line(text) for text in texts)
         return ToParse(lines, tokenized=False, one_per_line=False)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
+    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         columns: dict[str, Iterator[Any]] = {"file": _rows(files["file"])}
         if self.tree is None:
             columns["trees"] = tree_lines(files["trees"], unary)
-        for line in aligned_lines(files, columns):
-            if isinstance(line, BadLine):
-                yield line
-                continue
-            _, ((number, row), *parsed) = line
-            where = place(files["file"], number)
-            label = row.get(self.label)
-            if label is None or label == "":
-                yield BadLine(where, "no label", self._missing(self.label, row))
-                continue
-            trees = parsed[0] if parsed else self._trees_inside(row, where, unary)
-            yield trees if isinstance(trees, BadLine) else Sample(trees, label=str(label), place=where)
+        else:
+            columns["tree column"] = self._trees_inside(files["file"], unary)
+        return columns
 
-    def _trees_inside(self, row: Row, where: str, unary: Unary) -> list[Tree] | BadLine:
-        """The trees in the brackets of a row."""
-        text = row.get(str(self.tree))
-        if not text:
-            return BadLine(where, "no tree", self._missing(str(self.tree), row))
-        try:
-            return list(read_trees(StringIO(str(text)), unary=unary))
-        except TreeFormatError as error:
-            problem = f"{error.problem}, at character {error.column} of the tree"
-            return BadLine(where, "unreadable tree", problem)
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
+        (line, row), trees = values
+        where = place(files["file"], line)
+        label = row.get(self.label)
+        if label is None or label == "":
+            return BadLine(where, "no label", self._missing(self.label, row))
+        return Sample(trees, label=str(label), place=where)
+
+    def _trees_inside(self, path: Path, unary: Unary) -> Iterator[list[Tree] | BadLine]:
+        """The trees in the brackets of each row."""
+        for number, row in _rows(path):
+            where, text = place(path, number), row.get(str(self.tree))
+            if not text:
+                yield BadLine(where, "no tree", self._missing(str(self.tree), row))
+                continue
+            try:
+                yield list(read_trees(StringIO(str(text)), unary=unary))
+            except TreeFormatError as error:
+                problem = f"{error.problem}, at character {error.column} of the tree"
+                yield BadLine(where, "unreadable tree", problem)
 
     def _missing(self, column: str, row: Row) -> str:
         columns = ", ".join(map(str, row)) or "nothing"

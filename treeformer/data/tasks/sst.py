@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from treeformer.data.sample import BadLine, Sample, aligned_lines, place, tree_lines
+from treeformer.data.sample import BadLine, Sample, place, tree_lines
 from treeformer.data.tasks.task import Part, Task, ToParse
 from treeformer.trees import Tree, binarise, collapse
 from treeformer.trees.tree import Unary, trusted_tree
@@ -57,25 +57,17 @@ class SstTask(Task):
         )
         return ToParse(lines, tokenized=True, one_per_line=True)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
-        """The sample of each line; binary trees have no chains, so ``unary`` changes nothing."""
-        columns = {role: tree_lines(files[role], "collapse") for role in ("file", "trees")}
-        for row in aligned_lines(files, columns):
-            if isinstance(row, BadLine):
-                yield row
-                continue
-            number, (scored, parsed) = row
-            where = place(files["file"], number)
-            if scored[0].words != parsed[0].words or len(scored) + len(parsed) != 2:
-                problem = f"expected one tree over the words of {files['trees']}:{number}"
-                yield BadLine(where, "other words", problem)
-                continue
-            sample = self._sample(scored[0], parsed[0], where)
-            if sample is not None:
-                yield sample
+    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+        """Sentiment trees and parses; binary trees have no chains, so ``unary`` changes nothing."""
+        return {role: tree_lines(files[role], "collapse") for role in ("file", "trees")}
 
-    def _sample(self, scored: Tree, parsed: Tree, where: str) -> Sample | BadLine | None:
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine | None:
         """The sample of a sentence; None for a neutral sentence that is skipped."""
+        (scored, *more_scored), (parsed, *more_parsed) = values
+        where = place(files["file"], number)
+        if scored.words != parsed.words or more_scored or more_parsed:
+            problem = f"expected one tree over the words of {files['trees']}:{number}"
+            return BadLine(where, "other words", problem)
         scores = {(leaf, leaf + 1): tag for leaf, tag in enumerate(scored.tags)}
         scores |= dict(zip(scored.spans, scored.labels, strict=True))
         wrong = [score for score in scores.values() if score not in _SCORES]

@@ -6,12 +6,12 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
 from treeformer.configuration import Settings
-from treeformer.data.sample import BadLine, Sample, find_file
+from treeformer.data.sample import BadLine, Sample, aligned_lines, find_file
 from treeformer.trees.tree import Unary
 
 TaskKind = Literal["classification", "translation"]
@@ -96,5 +96,16 @@ class Task(Settings):
         """The text of a split that must be parsed."""
 
     @abstractmethod
+    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+        """The values of each line of the files of a split, by role; `BadLine` for a bad line."""
+
+    @abstractmethod
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine | None:
+        """The sample of a line from its ``values``, one of each column; None to skip the line."""
+
     def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
         """The sample of each line of a split, or why there is none."""
+        for row in aligned_lines(files, self.columns(part, files, unary)):
+            sample = row if isinstance(row, BadLine) else self.sample(files, row[0], *row[1])
+            if sample is not None:
+                yield sample

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from treeformer.data.sample import BadLine, Sample, aligned_lines, place, text_lines, tree_lines
+from treeformer.data.sample import BadLine, Sample, place, text_lines, tree_lines
 from treeformer.data.tasks.task import Part, Task, TaskKind, ToParse
 from treeformer.data.tokens import Tokens, detokenize, tokenize, unescape
 from treeformer.parsing.contractions import contract
@@ -54,27 +54,24 @@ class TranslationTask(Task):
         lines = text_lines(files["file"])
         return ToParse(map(unescape, lines) if given else lines, tokenized=given, one_per_line=False)
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
+    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         first = part.first if isinstance(part, ParallelPart) else None
-        columns: dict[str, Iterator[Any]] = {
+        return {
             "file": islice(_nonempty_lines(files["file"], "empty source"), first),
             "target": islice(_nonempty_lines(files["target"], "empty target"), first),
             "trees": islice(tree_lines(files["trees"], unary), first),
         }
-        for row in aligned_lines(files, columns):
-            if isinstance(row, BadLine):
-                yield row
-                continue
-            number, (_, target, trees) = row
-            tokens = tokenize(target, self.target_tokens, self.target_language)
-            if not tokens:
-                yield BadLine(place(files["target"], number), "empty target", "expected tokens, found none")
-                continue
-            given = self.target_tokens == "given"
-            text = detokenize(tokens, self.target_language) if given else target.strip()
-            if self.language == "fr":  # CoreNLP's trees have *de le* where the text has *du*
-                trees = [contract(tree) for tree in trees]
-            yield Sample(trees, target_text=text, target_tokens=tokens)
+
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
+        _, target, trees = values
+        tokens = tokenize(target, self.target_tokens, self.target_language)
+        if not tokens:
+            return BadLine(place(files["target"], number), "empty target", "expected tokens, found none")
+        given = self.target_tokens == "given"
+        text = detokenize(tokens, self.target_language) if given else target.strip()
+        if self.language == "fr":  # CoreNLP's trees have *de le* where the text has *du*
+            trees = [contract(tree) for tree in trees]
+        return Sample(trees, target_text=text, target_tokens=tokens)
 
 
 def _nonempty_lines(path: Path, reason: str) -> Iterator[str | BadLine]:
