@@ -1,4 +1,4 @@
-"""What CoreNLP's parser says before any Java runs."""
+"""CoreNLP's parser before any Java runs."""
 
 from __future__ import annotations
 
@@ -139,9 +139,9 @@ class TestJars:
     def test_one_version_and_one_language_are_on_the_class_path(self, jars: Path) -> None:
         for name in ("stanford-corenlp-4.5.9.jar", CORE.replace(".jar", "-models.jar")):
             (jars / name).touch()
-        found = installation.find("de", jars)
-        assert found.version == installation.VERSION
-        names = [Path(name).name for name in found.class_path.split(":")]
+        installed = installation.find("de", jars)
+        assert installed.version == installation.VERSION
+        names = [Path(name).name for name in installed.class_path.split(":")]
         assert names == [CORE, CORE.replace(".jar", "-models-german.jar"), "ejml-core.jar"]
 
 
@@ -153,11 +153,12 @@ class TestInstalling:
         assert done.stderr.startswith("treeformer: mvn not found")
         assert not (tmp_path / "jars").exists()
 
-    def test_what_is_there_is_left_alone(self, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_installation_is_not_repeated(
+        self, jars: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         monkeypatch.setenv("PATH", "")
-        said: list[str] = []
-        installation.install(jars, ["de"], said.append)
-        assert "already" in said[0]
+        installation.install(jars, ["de"])
+        assert "already" in capsys.readouterr().out
 
     def test_a_failure_leaves_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         program(
@@ -165,7 +166,7 @@ class TestInstalling:
         )
         monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
         with pytest.raises(OSError, match=r"Maven could not fetch CoreNLP: \[ERROR\] no network"):
-            installation.install(tmp_path / "jars", ["de"], print)
+            installation.install(tmp_path / "jars", ["de"])
         assert list((tmp_path / "jars").iterdir()) == []
 
     @pytest.mark.parametrize("arguments", [["other"], ["corenlp", "--language", "es"]])
@@ -179,7 +180,7 @@ class TestBatches:
     def test_sentences_go_to_their_lines(self) -> None:
         spans = [(0, 3), (5, 10), (11, 12), (13, 14)]  # in UTF-16, as Java counts
         sentences = [{"tokens": [{"characterOffsetBegin": a, "characterOffsetEnd": b}]} for a, b in spans]
-        assert [len(found) for found in by_line(sentences, ["a b", "", "😀 c. d", "e"])] == [1, 0, 2, 1]
+        assert [len(line) for line in by_line(sentences, ["a b", "", "😀 c. d", "e"])] == [1, 0, 2, 1]
         assert by_line(sentences, ["a", "b", "😀 c. d", "e"]) == []
 
     @pytest.mark.parametrize("line", ["He left .", "He left", "Why ?", "so (", "26"])

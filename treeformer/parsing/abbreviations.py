@@ -1,7 +1,7 @@
-"""Words that are written with a full stop, in English, German and French, and what may follow them.
+"""Abbreviations with a full stop in English, German and French, and the words that may follow them.
 
 An entry in lower case also stands for its capitalised and upper-case spellings (``etc``: *Etc.*, *ETC.*), an
-entry with a capital only for itself and upper case (``Gen``: *GEN.*, not *gen.*). Full stops are left out.
+entry with a capital only for itself and upper case (``Gen``: *GEN.*, not *gen.*). Full stops are omitted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Abbreviations:
-    """The abbreviations of a language, each set holding every spelling with its full stop."""
+    """The abbreviations of a language: every spelling, with its full stop."""
 
     bound: frozenset[str]  #: never end a sentence: *Mr.*, *e.g.*
     loose: frozenset[str]  #: end one before a word of ``openers``: *Jr.*, *Inc.*
@@ -28,17 +28,17 @@ class Abbreviations:
 
 
 def spellings(words: str) -> frozenset[str]:
-    """Every spelling, with its full stop, that the entries of a list separated by spaces stand for.
+    """Every spelling, with its full stop, of entries separated by spaces.
 
     >>> sorted(spellings("etc Gen"))
     ['ETC.', 'Etc.', 'GEN.', 'Gen.', 'etc.']
     """
-    found: set[str] = set()
+    spelled: set[str] = set()
     for entry in words.split():
-        found |= {f"{entry}.", f"{entry.upper()}."}
+        spelled |= {f"{entry}.", f"{entry.upper()}."}
         if entry.islower():
-            found.add(f"{entry[0].upper()}{entry[1:]}.")
-    return frozenset(found)
+            spelled.add(f"{entry[0].upper()}{entry[1:]}.")
+    return frozenset(spelled)
 
 
 def _words(words: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Any other program as a parser: tokens in, brackets out, a line for each sentence."""
+"""An external program as a parser: it reads tokens and writes brackets, one line for each sentence."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from treeformer.trees.escapes import encode_word
 
 
 class CommandParser(Parser):
-    """A program that reads sentences, one a line with spaces between tokens, and writes a tree a line.
+    """A program that reads lines of tokens separated by spaces and writes one tree for each line.
 
-    The program is started for each batch of sentences. Brackets among the tokens are given as ``-LRB-`` and
-    ``-RRB-``, as in files of trees. What it writes must have the same number of lines and the same words.
+    The program is started for each batch of sentences. Brackets among the tokens are written as ``-LRB-`` and
+    ``-RRB-``, as in files of trees. Its output must have as many lines as its input, and the same words.
 
     Args:
-        command: the program and its arguments, as in a shell; no shell runs it.
-        language: for tokenisation of texts.
-        timeout: seconds that the program may take for a batch.
+        command: the program and its arguments, quoted as in a shell; no shell is started.
+        language: for the tokenisation of texts.
+        timeout: seconds for a batch.
     """
 
     def __init__(self, command: str, language: str = "en", *, timeout: float = 600.0) -> None:
         try:
             self.command = shlex.split(command)
-        except ValueError as error:  # a quotation mark that nothing closes
+        except ValueError as error:  # an open quotation mark
             raise ValueError(f"command = {command!r}: {error}") from error
         if not self.command:
             raise ValueError("command: expected a program, got nothing")
@@ -45,9 +45,11 @@ class CommandParser(Parser):
         lines = output.removesuffix("\n").split("\n") if output else []
         if len(lines) != len(words):
             raise ValueError(f"{self.command[0]}: expected {len(words)} lines of trees, got {len(lines)}")
-        return [self._checked(*pair) for pair in zip(range(1, len(words) + 1), words, lines, strict=True)]
+        numbers = range(1, len(words) + 1)
+        return list(map(self._tree, numbers, words, lines))
 
     def _run(self, text: str) -> str:
+        """The output of the program for this input."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
             try:
                 result = subprocess.run(
@@ -69,18 +71,16 @@ class CommandParser(Parser):
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.command[0]}: expected UTF-8, got {error}") from error
 
-    def _checked(self, number: int, words: tuple[str, ...], line: str) -> Tree:
-        """The tree of a line of output, over just these words."""
+    def _tree(self, number: int, words: tuple[str, ...], line: str) -> Tree:
+        """The tree of a line of output; ``ValueError`` unless its leaves are these words."""
         try:
             tree = Tree.from_brackets(line, unary="keep", strip=False)
         except TreeFormatError as error:
             raise ValueError(f"{self.command[0]}: line {number} is no tree: {error}") from error
-        for place, (given, found) in enumerate(zip(words, tree.words, strict=False), start=1):
-            if given != found:
-                problem = f"word {place}: expected {given!r} as given, got {found!r}"
-                raise ValueError(f"{self.command[0]}: line {number}, {problem}")
+        line_name = f"{self.command[0]}: line {number}"
+        for place, (given, written) in enumerate(zip(words, tree.words, strict=False), start=1):
+            if given != written:
+                raise ValueError(f"{line_name}, word {place}: expected {given!r} as given, got {written!r}")
         if len(tree.words) != len(words):
-            raise ValueError(
-                f"{self.command[0]}: line {number}: expected {len(words)} words, got {len(tree.words)}"
-            )
+            raise ValueError(f"{line_name}: expected {len(words)} words, got {len(tree.words)}")
         return tree

@@ -1,4 +1,4 @@
-"""CoreNLP's server: one that already runs, or one of our own that lives no longer than we do."""
+"""CoreNLP's server: one that is already running, or one that is started and stopped here."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from typing import IO, Any
 from urllib.parse import urlencode, urlsplit
 
 _HOST = "127.0.0.1"
-_PATIENCE = 600.0  # seconds for a server to start and to load its models
-_TAIL = 4000  # characters of the log that an error looks at
-_TELLING = re.compile(
+_START_SECONDS = 600.0  # for a server to start and to load its models
+_LOG_TAIL = 4000  # bytes of the log that are searched for the cause of an error
+_CAUSE = re.compile(
     r"(?!Error occurred during initialization).*(Error|Exception|Invalid|Unrecognized|heap|memory)"
 )
 _MAIN = "edu.stanford.nlp.pipeline.StanfordCoreNLPServer"
@@ -33,15 +33,15 @@ _WATCHDOG = str(Path(__file__).with_name("watchdog.py"))
 
 
 class RefusedError(Exception):
-    """The server is well, but did not do what it was asked: the text was too long, or took too long."""
+    """The server refused a request: the text was too long, or took too long."""
 
 
 class Server:
-    """A server that already runs; nothing is started or stopped.
+    """A running server; nothing is started or stopped.
 
     Args:
         address: ``http://HOST:PORT``.
-        timeout: seconds that a request may take, not counting the loading of models.
+        timeout: seconds for a request, without the loading of models.
     """
 
     def __init__(self, address: str, *, timeout: float) -> None:
@@ -50,7 +50,7 @@ class Server:
         self._headers = {"Content-Type": "text/plain; charset=utf-8"}
 
     def ask(self, text: str, properties: Mapping[str, str]) -> Any:
-        """What CoreNLP says about the text, as read from JSON; `RefusedError` where it will not."""
+        """CoreNLP's answer for the text, decoded from JSON; `RefusedError` if it gives none."""
         try:
             return self._ask(text, properties)
         except (OSError, HTTPException) as error:
@@ -59,13 +59,13 @@ class Server:
             ) from error
 
     def close(self) -> None:
-        """Stop what was started."""
+        """Stop the server if it was started here."""
 
     def _ask(self, text: str, properties: Mapping[str, str]) -> Any:
         limits = {"outputFormat": "json", "timeout": str(round(1000 * self._timeout))}
         query = urlencode({"resetDefault": "true", "properties": json.dumps({**properties, **limits})})
         body = text.encode("utf-8", "replace")
-        answer, content = self._request("POST", f"/?{query}", body, self._timeout + _PATIENCE)
+        answer, content = self._request("POST", f"/?{query}", body, self._timeout + _START_SECONDS)
         if answer.status != 200:
             raise RefusedError(f"{content.decode('utf-8', 'replace').strip()} (status {answer.status})")
         return json.loads(content)
@@ -73,7 +73,7 @@ class Server:
     def _request(
         self, method: str, path: str, body: bytes | None, seconds: float
     ) -> tuple[HTTPResponse, bytes]:
-        """One request on a connection of its own, so that no idle one is found closed."""
+        """One request on a new connection, since the server closes idle ones."""
         with closing(HTTPConnection(self._host, self._port, timeout=seconds)) as connection:
             connection.request(method, path, body, self._headers)
             answer = connection.getresponse()
@@ -81,15 +81,15 @@ class Server:
 
 
 class ManagedServer(Server):
-    """A server of our own: started when first asked, started again after a crash, stopped when we end.
+    """A server that is started on the first request, restarted after a crash, and stopped with this process.
 
     Args:
-        class_path: jars, as Java takes them.
-        memory: largest heap, as in ``4g``.
-        threads: requests that are worked on at a time.
-        port: 0 for any that is free.
-        timeout: seconds that a request may take, not counting the loading of models.
-        warm_up: asks for something, so that models are loaded before the server counts as started.
+        class_path: of the jars.
+        memory: largest heap, such as ``4g``.
+        threads: number of concurrent requests.
+        port: 0 for any free port.
+        timeout: seconds for a request, without the loading of models.
+        warm_up: properties of a first request, which loads the models.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class ManagedServer(Server):
         timeout: float,
         warm_up: Mapping[str, str],
     ) -> None:
-        super().__init__(f"http://{_HOST}:0", timeout=timeout)  # the port is found at each start
+        super().__init__(f"http://{_HOST}:0", timeout=timeout)  # each start chooses a port
         if not re.fullmatch(r"\d+[kmgKMG]?", memory):
             raise ValueError(f"memory = {memory!r}: expected a number with k, m or g, such as '4g'")
         self._java = find_java()
@@ -117,7 +117,7 @@ class ManagedServer(Server):
         self._closed = False
 
     def ask(self, text: str, properties: Mapping[str, str]) -> Any:
-        """As `Server.ask`; a server that dies over a request is started again, once."""
+        """CoreNLP's answer for the text; a server that dies during a request is restarted once."""
         process = self._started(instead_of=None)
         try:
             return self._ask(text, properties)
@@ -126,19 +126,19 @@ class ManagedServer(Server):
         try:
             return self._ask(text, properties)
         except (OSError, HTTPException) as error:
-            status, log = self._obituary(process)
+            status, log = self._post_mortem(process)
             raise OSError(
                 f"CoreNLP's server died twice over the same text: {status or error}\n{log}"
             ) from error
 
     def close(self) -> None:
-        """Stop the server; it cannot be asked again."""
+        """Stop the server for good."""
         with self._lock:
             self._closed = True
             self._stop()
 
     def _started(self, instead_of: subprocess.Popen[bytes] | None) -> subprocess.Popen[bytes]:
-        """The running server, started where there is none or where it is the one that failed."""
+        """The running server; started if there is none, or if the one that failed is the current one."""
         with self._lock:
             if self._closed:
                 raise ValueError("the parser is closed")
@@ -151,7 +151,7 @@ class ManagedServer(Server):
     def _start(self) -> subprocess.Popen[bytes]:
         self._port = free_port(self._wanted_port)
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (open while it runs)
-        # The server listens on all interfaces, so it takes requests only from those who know a password.
+        # The server listens on all interfaces, so requests need a password.
         password = secrets.token_hex()
         token = base64.b64encode(f"treeformer:{password}".encode()).decode()
         self._headers["Authorization"] = f"Basic {token}"
@@ -161,7 +161,7 @@ class ManagedServer(Server):
             "timeout": round(1000 * self._timeout),
             "maxCharLength": 0,
             "quiet": "true",
-            "server_id": secrets.token_hex(8),  # names a file that no other server may own
+            "server_id": secrets.token_hex(8),  # names a file; two servers must not share it
             "username": "treeformer",
             "password": password,
         }
@@ -171,14 +171,14 @@ class ManagedServer(Server):
             stdin=subprocess.PIPE,
             stdout=self._log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # an interrupt from the keyboard is ours to handle
+            start_new_session=True,  # an interrupt from the keyboard is handled here
         )
         self._stop = weakref.finalize(self, _stop, process)
         try:
             self._await(process)
             self._ask("A .", self._warm_up)
         except (OSError, HTTPException, RefusedError) as error:
-            status, log = self._obituary(process)
+            status, log = self._post_mortem(process)
             self._stop()
             raise OSError(f"CoreNLP's server did not start: {_cause(log) or status or error}") from error
         except BaseException:
@@ -187,8 +187,8 @@ class ManagedServer(Server):
         return process
 
     def _await(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait until the server says that it is ready."""
-        end = time.monotonic() + _PATIENCE
+        """Wait until the server is ready."""
+        end = time.monotonic() + _START_SECONDS
         while process.poll() is None:
             try:
                 if self._request("GET", "/ready", None, 5.0)[0].status == 200:
@@ -196,18 +196,18 @@ class ManagedServer(Server):
             except (OSError, HTTPException):
                 pass
             if time.monotonic() > end:
-                raise TimeoutError(f"not ready after {_PATIENCE:.0f} s")
+                raise TimeoutError(f"not ready after {_START_SECONDS:.0f} s")
             time.sleep(0.1)
         raise ChildProcessError("it ended at once")
 
-    def _obituary(self, process: subprocess.Popen[bytes]) -> tuple[str, str]:
-        """How the server ended, empty while it runs, and the end of its log."""
+    def _post_mortem(self, process: subprocess.Popen[bytes]) -> tuple[str, str]:
+        """How the server ended (empty while it runs), and the end of its log."""
         try:
             status = f"it ended with status {process.wait(2.0)}"
         except subprocess.TimeoutExpired:
             status = ""
         size = os.fstat(self._log.fileno()).st_size
-        tail = os.pread(self._log.fileno(), _TAIL, max(0, size - _TAIL))
+        tail = os.pread(self._log.fileno(), _LOG_TAIL, max(0, size - _LOG_TAIL))
         return status, tail.decode("utf-8", "replace").strip()
 
 
@@ -229,10 +229,10 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 def free_port(wanted: int) -> int:
-    """``wanted`` if nobody listens there; any free port for 0."""
+    """The port ``wanted``, checked to be free; any free port for 0."""
     try:
-        with socket.create_server(("", wanted)) as found:
-            return int(found.getsockname()[1])
+        with socket.create_server(("", wanted)) as listener:
+            return int(listener.getsockname()[1])
     except OverflowError:
         raise ValueError(f"port = {wanted}: expected 0 to 65535") from None
     except OSError as error:
@@ -243,8 +243,9 @@ def free_port(wanted: int) -> int:
 
 def find_java() -> str:
     """The program ``java`` on the path, else in ``JAVA_HOME``."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java") or (shutil.which("java", path=os.path.join(home, "bin")) if home else None)
+    java = shutil.which("java")
+    if java is None and "JAVA_HOME" in os.environ:
+        java = shutil.which("java", path=os.path.join(os.environ["JAVA_HOME"], "bin"))
     if java is None:
         raise FileNotFoundError(
             "java not found: CoreNLP needs Java 8 or newer (Debian, Ubuntu: apt install default-jre)"
@@ -253,18 +254,20 @@ def find_java() -> str:
 
 
 def _cause(log: str) -> str:
-    """What a log says about the end of Java, in one line."""
+    """The line of a log that explains why Java ended, "" for an empty log."""
     if "UnsupportedClassVersionError" in log:
         return "this Java is too old, CoreNLP needs Java 8 or newer"
     if "OutOfMemoryError" in log:
         return "Java ran out of memory (OutOfMemoryError): give it more, such as memory='6g'"
     lines = log.splitlines()
-    telling = [line.strip() for line in lines if _TELLING.match(line) and not line.startswith("\t")]
-    return (telling or [line.strip() for line in lines[-1:]] or [""])[0]
+    causes = [line.strip() for line in lines if _CAUSE.match(line) and not line.startswith("\t")]
+    if causes:
+        return causes[0]
+    return lines[-1].strip() if lines else ""
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipe by which the watchdog knows that we live, and see the server go."""
+    """Close the pipe that the watchdog reads, and wait until it has stopped the server."""
     if process.stdin:
         process.stdin.close()
     process.wait()

@@ -1,4 +1,4 @@
-"""What the parser's network sees of a word: whether it is known, its pieces, and its shape."""
+"""Features of words for the parser's network: a known word, its pieces, and its shape."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-PIECES = 24  #: no word has more pieces than this
+PIECES = 24  #: largest number of pieces of a word
 SHAPES = 64
 
 
 class WordFeatures(NamedTuple):
-    """What the network sees of one word."""
+    """The features of one word."""
 
-    known: int  #: place in the list of known words, 0 for an unknown one
+    known: int  #: position in the list of known words, from 1; 0 for an unknown word
     pieces: tuple[int, ...]  #: buckets of its prefixes, suffixes and trigrams
-    shape: int  #: upper and lower case, digits, hyphens, punctuation as bits
+    shape: int  #: bits for upper and lower case, digits, hyphens, punctuation
 
 
 class Lexicon:
@@ -25,7 +25,7 @@ class Lexicon:
 
     Args:
         words: known words in lower case, most frequent first.
-        buckets: number of rows that all pieces share.
+        buckets: number of rows that pieces are hashed to.
     """
 
     def __init__(self, words: Iterable[str], buckets: int) -> None:
@@ -41,7 +41,7 @@ class Lexicon:
 
 
 def pieces_of(lower: str) -> list[str]:
-    """Prefixes of up to 4 letters, suffixes of up to 5, and trigrams, each marked with its kind.
+    """Prefixes of up to 4 letters (marked ``<``), suffixes of up to 5 (marked ``>``), and trigrams.
 
     >>> pieces_of("cats")
     ['<c', '<ca', '<cat', '<cats', 's>', 'ts>', 'ats>', 'cats>', 'cat', 'ats']
@@ -53,8 +53,8 @@ def pieces_of(lower: str) -> list[str]:
 
 
 def shape_of(word: str) -> int:
-    """A number below `SHAPES`: which of six things are true of the word."""
-    facts = (
+    """Six properties of a word as the bits of a number below `SHAPES`."""
+    properties = (
         word[:1].isupper(),
         any(letter.isupper() for letter in word[1:]),
         any(letter.islower() for letter in word),
@@ -62,4 +62,4 @@ def shape_of(word: str) -> int:
         "-" in word[1:-1],
         all(unicodedata.category(letter)[0] in "PS" for letter in word),
     )
-    return sum(fact << place for place, fact in enumerate(facts))
+    return sum(1 << bit for bit, holds in enumerate(properties) if holds)

@@ -10,16 +10,16 @@ from typing import Any
 
 from treeformer.parsing.parser import Parser
 
-MODELS = Path(__file__).parent / "models"  #: the parsers that come with the package, by language
+MODELS = Path(__file__).parent / "models"  #: the parsers in the package, a folder for each language
 _REGISTERED: dict[str, Callable[..., Parser]] = {}
 
 
 def register_parser(name: str, make: Callable[..., Parser]) -> None:
-    """Let `load_parser`, recipes and commands name a parser of one's own.
+    """Add a parser that `load_parser`, recipes and commands can name.
 
     Args:
-        name: of a parser that `load_parser` does not know yet; a second registration replaces the first.
-        make: its class, or a function of a module, so that other processes can make it, too.
+        name: not one of treeformer's parsers; a second registration replaces the first.
+        make: its class, or a function of a module, so that other processes can import it.
     """
     if name in ("embedded", "command") or name.startswith("corenlp") or (MODELS / name).is_dir():
         raise ValueError(f"name: {name!r} is a parser that comes with treeformer, expected another")
@@ -36,7 +36,7 @@ def parser_name(parser: str, language: str) -> str:
 
 
 def parser_maker(name: str | os.PathLike[str], **options: Any) -> Callable[[], Parser]:
-    """What makes the parser called ``name``, here or in another process."""
+    """A function that loads the parser called ``name``, here or in another process."""
     make = _REGISTERED.get(os.fspath(name))
     return partial(load_parser, name, **options) if make is None else partial(make, **options)
 
@@ -45,25 +45,24 @@ def load_parser(name: str | os.PathLike[str], **options: Any) -> Parser:
     """The parser called ``name``, with the options of its backend.
 
     ``en``: the embedded parser of that language; ``corenlp:en``, ``corenlp:de``, ``corenlp:fr``: Stanford
-    CoreNLP; a folder: an embedded parser that ``treeformer parser train`` wrote; or what `register_parser`
-    was told.
+    CoreNLP; a folder: an embedded parser written by ``treeformer parser train``; or a name given to
+    `register_parser`.
     """
-    if os.fspath(name) in _REGISTERED:
-        return _REGISTERED[os.fspath(name)](**options)
-    backend, _, language = os.fspath(name).partition(":")
+    name = os.fspath(name)
+    if name in _REGISTERED:
+        return _REGISTERED[name](**options)
+    backend, _, language = name.partition(":")
     if backend == "corenlp":
         from treeformer.parsing.corenlp import CoreNlpParser
 
         return CoreNlpParser(language or "en", **options)
     from treeformer.parsing.embedded import EmbeddedParser
 
-    folders = [
-        folder for folder in (MODELS / os.fspath(name), Path(name)) if (folder / "parser.json").is_file()
-    ]
-    if not folders:
-        embedded = ", ".join(sorted(folder.name for folder in MODELS.iterdir()))
-        raise ValueError(
-            f"parser: expected an embedded language ({embedded}), corenlp:en, corenlp:de, corenlp:fr, "
-            f"or a folder with a parser, got {os.fspath(name)!r}"
-        )
-    return EmbeddedParser(folders[0], **options)
+    for folder in (MODELS / name, Path(name)):
+        if (folder / "parser.json").is_file():
+            return EmbeddedParser(folder, **options)
+    embedded = ", ".join(sorted(folder.name for folder in MODELS.iterdir()))
+    raise ValueError(
+        f"parser: expected an embedded language ({embedded}), corenlp:en, corenlp:de, corenlp:fr, "
+        f"or a folder with a parser, got {name!r}"
+    )

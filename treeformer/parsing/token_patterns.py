@@ -1,8 +1,8 @@
-"""The regular expressions that cut a piece of text without white space into tokens, one for each language.
+"""Regular expressions that cut text without white space into tokens, one for each language.
 
-Each expression finds, at every place, the first of its alternatives that fits; the last one is any single
-character, so nothing is ever lost. What could be tried from many places is bounded or possessive, which keeps
-the time linear in the length of the piece.
+At every position the first matching alternative is taken; the last one is any single character, so nothing is
+lost. Repetitions that could be tried from many positions are bounded or possessive, which keeps the time
+linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _MARK = r"[\u0300-\u036f\u00ad]"  # combining accents and soft hyphens belong to
 _WORD = rf"[^\W_]++(?:{_MARK}++[^\W_]*+|_++[^\W_]++)*+"
 _END = r"(?!\w)"
 _QUOTE = r"['’\u02bc]"  # inside words
-_APOSTROPHE = r"['’\u02bc`\u00b4‘]"  # also those that only careless writers put before an s or t
+_APOSTROPHE = r"['’\u02bc`\u00b4‘]"  # also those that are sometimes typed before an s or t
 _EMOJI = "[\u231a-\u23ff\u25aa-\u25fe\u2600-\u27bf\u2b05-\u2b55\U0001f300-\U0001faff]"
 _DOMAINS = "com|org|net|edu|gov|info|biz|eu|uk|de|fr|ch|at|ca|au|nl|be|tv|io"
-_ADDRESS = r"[^\s<>\"“”«»]*[^\s<>\"“”«».,;:!?'’)\]}…]"  # up to the punctuation of the sentence around it
+_ADDRESS = r"[^\s<>\"“”«»]*[^\s<>\"“”«».,;:!?'’)\]}…]"  # without the punctuation of the surrounding sentence
 
-# What looks the same in every language.
+# Common to all languages.
 _FIRST = [
     rf"(?i:https?|ftp)://{_ADDRESS}|(?i:www)\.{_ADDRESS}",
     r"[\w.+-]{1,64}+@[a-zA-Z0-9-]{1,63}(?:\.[a-zA-Z0-9-]{1,63}){1,8}",
@@ -32,7 +32,7 @@ _FIRST = [
     rf"[:;=][-'o^]?(?:[)(\]\[|]+{_END}|[DPp]{_END})|\^_+[\^~]|-_+-|<3+{_END}",  # :-) ;) =D ^_^
     rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|\u200d{_EMOJI})*",
 ]
-# What is left when no rule of the language fits: a word, a run of one mark, a single character.
+# Fallbacks after the rules of the language: a word, a run of one mark, a single character.
 _LAST = [_WORD, r"\.{2,}|[!?]+|-+|\*+|#+|_+|=+|~+|/+|\++|@+|''|``|."]
 
 
@@ -41,16 +41,16 @@ def _language(*alternatives: str) -> re.Pattern[str]:
 
 
 def _any_of(words: Iterable[str]) -> str:
-    """The longest of the words that fits, with no letter or digit straight after its full stop.
+    """The longest matching word, with no letter or digit right after its full stop.
 
-    Most words are no abbreviation: whether a full stop is near is looked at first.
+    The lookahead for a full stop makes the common case, a word that is no abbreviation, fast.
     """
     alternatives = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     return rf"(?=\w{{1,9}}\.)(?:{alternatives})(?![a-z0-9])"
 
 
 def _parts(words: str) -> str:
-    """The first part of a word of which the other part follows: ``gon-na`` matches *gon* in *gonna*."""
+    """The first part of a word, before its second part: ``gon-na`` matches *gon* in *gonna*."""
     first_parts = (word.split("-") for word in words.split())
     return rf"(?<!\w)(?i:{'|'.join(f'{first}(?={rest}{_END})' for first, rest in first_parts)})"
 
@@ -60,8 +60,8 @@ _INITIAL = rf"(?<!\w){_LETTER}\."
 _SIGNED_NUMBER = rf"(?<![^(\[])[-+]\d+(?:[.,]\d+)*{_END}|(?<!\w)\.\d+{_END}"
 _NUMBER = r"\d++(?:[.,:]\d++)++|\d++(?:/\d++){1,3}+(?!/\w)"  # 1,000.5 and 1/2, but 89 / 48 / EEC
 
-# Compounds are cut at their hyphens, except after a prefix or before a suffix, as Universal Dependencies has
-# it for English; CoreNLP does the same to German.
+# Compounds are cut at their hyphens, except after a prefix or before a suffix, as in Universal Dependencies
+# for English; CoreNLP does the same for German.
 _PREFIX = (
     "(?i:agro|anti|arch|bi|bio|co|contra|counter|cross|cyber|de|eco|ex|extra|inter|intra|macro|mega|micro|mid|mini"
     "|multi|neo|non|over|pan|para|post|pre|pro|pseudo|quasi|re|semi|sub|super|tri|ultra|un|uni|vice)"
@@ -103,7 +103,7 @@ _GERMAN = _language(
     _GERMANIC_WORD,
 )
 
-# Compounds stay whole; pronouns after a verb and elided words are cut off, but not in lorsqu'il and its like.
+# Compounds stay whole; pronouns after a verb and elided words are cut off, except in words like lorsqu'il.
 _PRONOUN = rf"(?i:(?:t-)?(?:il|elle|on|ils|elles)|je|tu|nous|vous|ce|moi|toi|le|la|les){_END}(?!-)"
 _ELISION = rf"(?i:qu|[cdjlmnst]){_QUOTE}"
 _FRENCH_WORD = (

@@ -1,7 +1,7 @@
 """Text to sentences of tokens, for English, German and French; no dependency and no download.
 
-Tokens are cut as Stanford CoreNLP 4.5 cuts them, whose trees the parsers learn from, with two differences: no
-character is ever changed, added or lost, and French words stay as they are written (*du*, not *de le*).
+Tokens follow Stanford CoreNLP 4.5, since the parsers are trained on its trees, with two differences: no
+character is changed, added or lost, and French contractions stay as they are written (*du*, not *de le*).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .splitter import Splitter
 
 LANGUAGES = ("en", "de", "fr")
 
-# Characters that nobody sees, control characters and marks of width and direction, count as white space.
+# Invisible characters (control characters, marks of width and direction) count as white space.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
@@ -35,20 +35,20 @@ def tokenize(text: str, language: str) -> list[list[str]]:
     [["L'", 'homme', 'du', 'coin', "qu'", 'il', 'aime', 'viendra', '-t-il', "aujourd'hui", '?']]
     """
     splitter = _splitter(language)
-    found: list[list[str]] = []
+    sentences: list[list[str]] = []
     paragraph: list[str] = []
     for line in _INVISIBLE.sub(" ", text).splitlines():
         pieces = line.split()
         if pieces:
             paragraph += pieces
         elif paragraph:
-            found += splitter.sentences(paragraph)
+            sentences += splitter.sentences(paragraph)
             paragraph = []
-    return found + splitter.sentences(paragraph)
+    return sentences + splitter.sentences(paragraph)
 
 
 def check_language(language: str) -> None:
-    """Raise an error for a language that there is no tokeniser for."""
+    """Raise ``ValueError`` for a language without a tokeniser."""
     if language not in LANGUAGES:
         raise ValueError(f"language: expected one of {', '.join(LANGUAGES)}, got {language!r}")
 

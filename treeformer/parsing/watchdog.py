@@ -1,7 +1,7 @@
-"""Run a command until it ends or the process that started us does: ``python watchdog.py COMMAND...``
+"""Run a command and stop it when the parent process ends: ``python watchdog.py COMMAND...``
 
-Our standard input is a pipe that our parent holds open. It closes when the parent closes it or dies, however
-it dies, and then the command is stopped. Needs nothing but the standard library.
+Standard input is a pipe from the parent. It closes when the parent closes it or dies, however it dies, and
+then the command is stopped. This file imports only the standard library.
 """
 
 import os
@@ -9,11 +9,11 @@ import subprocess
 import sys
 import threading
 
-_PATIENCE = 5.0  # seconds between asking to stop and making it
+_GRACE = 5.0  # seconds between asking the command to stop and killing it
 
 
 def main() -> int:
-    """Status of the command; 128 + N where signal N ended it, as a shell counts."""
+    """The exit status of the command; 128 + N if signal N ended it, as in a shell."""
     command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
     threading.Thread(target=_stop_at_end_of_input, args=(command,), daemon=True).start()
     status = command.wait()
@@ -24,7 +24,7 @@ def _stop_at_end_of_input(command: "subprocess.Popen[bytes]") -> None:
     os.read(sys.stdin.fileno(), 1)
     command.terminate()
     try:
-        command.wait(_PATIENCE)
+        command.wait(_GRACE)
     except subprocess.TimeoutExpired:
         command.kill()
 

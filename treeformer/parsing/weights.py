@@ -1,4 +1,4 @@
-"""Weights of a parser on disk: 16 bits each, or 8 with a scale for every row."""
+"""Weights of a parser on disk: 16 bits, or 8 bits with a scale for each row."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-_SCALE = "/scale"  #: ends the name of the scales of a matrix in 8 bits
+_SCALE = "/scale"  # suffix of the name of the scales of a matrix in 8 bits
 
 
 def stored(weights: Mapping[str, Tensor], bits: int = 16) -> dict[str, Tensor]:
-    """What is written for these weights; `restored` undoes it but for the rounding.
+    """The tensors to write for these weights; `restored` undoes it, except for rounding.
 
-    With ``bits=8`` the rows of matrices are whole numbers from −127 to 127 times a scale; vectors keep 16.
+    With ``bits=8`` rows of matrices are integers from −127 to 127 times a scale; vectors keep 16 bits.
     """
     tensors: dict[str, Tensor] = {}
     for name, weight in weights.items():
@@ -28,7 +28,7 @@ def stored(weights: Mapping[str, Tensor], bits: int = 16) -> dict[str, Tensor]:
 
 
 def restored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights in float32."""
+    """The weights of stored tensors, in float32."""
     weights = {name: tensor.float() for name, tensor in tensors.items() if not name.endswith(_SCALE)}
     for name, scale in tensors.items():
         if name.endswith(_SCALE):
