@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from treeformer import Tree
-from treeformer.analysis.timing import peak_bytes, seconds, synchronize, tree_inputs
+from treeformer.analysis.costs import peak_bytes, seconds, synchronize, tree_inputs
 from treeformer.trees import join, read_tree_lines
 
 __all__ = [

@@ -58,10 +58,10 @@ def test_means_and_quantiles_are_over_sentences(runs: Path) -> None:
     nodes = [len(examples[number].node_ids) for number in range(len(examples))]
     leaves = [len(examples[number].input_ids) for number in range(len(examples))]
     positions = np.array([m / (n + m) for n, m in zip(leaves, nodes, strict=True)])
-    assert found["examples"] == len(examples)
-    assert found["positions"]["mean"] == pytest.approx(100 * positions.mean())
-    assert found["layers"][0]["quantiles"]["50"] == pytest.approx(100 * np.median(shares[0]))
-    assert found["above"] == pytest.approx(100 * np.mean(shares.mean(0) > positions))
+    assert found.examples == len(examples)
+    assert found.positions.mean == pytest.approx(100 * positions.mean())
+    assert found.layers[0].quantiles["50"] == pytest.approx(100 * np.median(shares[0]))
+    assert found.above == pytest.approx(100 * np.mean(shares.mean(0) > positions))
 
 
 def test_a_system_that_reads_words_has_no_nodes_to_attend_to(runs: Path) -> None:

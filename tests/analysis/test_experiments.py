@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.analysis.cells import Cell
-from treeformer.analysis.experiments import NAMES, experiment
+from treeformer.analysis.experiments import NAMES, Cell, Selection, experiment
 from treeformer.analysis.paper import papers_score, task_name
 from treeformer.training.recipe import Recipe
 
@@ -16,14 +15,14 @@ TRAINED = [name for name in NAMES if experiment(name).rows]
 
 
 def all_cells(*, quick: bool = False) -> list[Cell]:
-    chosen = [experiment(name).quick() if quick else experiment(name) for name in NAMES]
+    chosen = [Selection(quick=quick).experiment(name) for name in NAMES]
     return [cell for one in chosen for row in one.rows for cell in row.cells]
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_cell_is_a_recipe_that_can_be_trained(quick: bool) -> None:
     for row in dict.fromkeys(cell.row for cell in all_cells(quick=quick)):
-        recipe = Recipe.load(RECIPES / f"{row.task}.yaml", row.cells[0].changes).resolved()
+        recipe = Recipe.load(RECIPES / f"{row.task}.yaml", row.all_changes).resolved()
         assert recipe.model == row.system
         assert row.system in recipe.systems
         assert set(row.splits) <= set(recipe.data.task.splits)
@@ -35,7 +34,7 @@ def test_cells_of_one_name_are_one_training_and_corpora_of_one_name_one_corpus(q
     trainings: dict[str, object] = {}
     corpora: dict[str, object] = {}
     for cell in all_cells(quick=quick):
-        recipe = Recipe.load(RECIPES / f"{cell.row.task}.yaml", cell.changes).resolved()
+        recipe = Recipe.load(RECIPES / f"{cell.row.task}.yaml", cell.row.all_changes).resolved()
         assert trainings.setdefault(cell.name, recipe) == recipe
         assert corpora.setdefault(cell.row.corpus, recipe.data) == recipe.data
 

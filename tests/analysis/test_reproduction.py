@@ -17,11 +17,18 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.analysis.forked import Fork
-from tests.analysis.toys import parallel_data, parallel_recipe, sentiment_data, sentiment_recipe
+from tests.analysis.toys import (
+    RecordedLines,
+    parallel_data,
+    parallel_recipe,
+    sentiment_data,
+    sentiment_recipe,
+)
 from treeformer.analysis import runner
-from treeformer.analysis.reproduction import Wanted, chosen_names, listing, remake, reproduce
+from treeformer.analysis.experiments import Selection
+from treeformer.analysis.reproduction import listing, remake, reproduce
 from treeformer.analysis.runner import Runner
-from treeformer.analysis.work import Work
+from treeformer.analysis.workspace import Workspace
 from treeformer.cli.main import app
 from treeformer.data.preparation import prepare
 from treeformer.training.recipe import Recipe
@@ -31,18 +38,18 @@ PICTURES = [".svg"] if importlib.util.find_spec("matplotlib") else []
 
 
 class Place:
-    """Folders of a reproduction, and what was told."""
+    """Folders of a reproduction, and the lines of its progress."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.results = folder / "results"
-        self.told: list[str] = []
-        self.work = Work(folder / "work", folder / "recipes", data=folder / "data", device="cpu")
+        self.progress = RecordedLines()
+        self.work = Workspace(folder / "work", folder / "recipes", data=folder / "data", device="cpu")
 
     def reproduce(self, name: str, **wanted: Any) -> bool:
-        """The same as the command."""
-        chosen = Wanted(**wanted)
-        return reproduce(name, chosen, self.work, Runner(self.logs, 2, tell=self.told.append), self.results)
+        """Reproduce as the command does."""
+        runner = Runner(self.logs, 2, progress=self.progress)
+        return reproduce(name, Selection(**wanted), self.work, runner, self.results)
 
     @property
     def logs(self) -> Path:
@@ -72,7 +79,7 @@ def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> N
     sentiment_data(tmp_path / "data")
     sentiment_recipe(tmp_path / "recipes", updates=200, evaluate_every=100, save_every=20)
     recipe = Recipe.load(tmp_path / "recipes" / "sst5.yaml")
-    prepare(recipe.data, tmp_path / "data", tmp_path / "work" / "prepared" / "sst5", tell=lambda line: None)
+    prepare(recipe.data, tmp_path / "data", tmp_path / "work" / "prepared" / "sst5")
     command = [sys.executable, "-m", "treeformer", "reproduce", "classification", "--device", "cpu"]
     for name in ("data", "work", "results", "recipes"):
         command += [f"--{name}", str(tmp_path / name)]
@@ -86,7 +93,7 @@ def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> N
     process.wait()
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert re.search(r"1 of 2 done, 1 running: sst5/tree-transformer-seed1 begins", result.stderr)
+    assert re.search(r"1 of 2 done, 1 running: sst5/tree-transformer-seed1 started", result.stderr)
     log = (tmp_path / "work" / "logs" / "sst5--tree-transformer-seed1.log").read_text()
     assert log.count(" train ") == 2
     assert "resumes after update" in log
@@ -102,7 +109,7 @@ def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> N
 def test_what_is_done_is_not_done_again_and_systems_are_compared(place: Place) -> None:
     only = ("transformer-sentences/sst5", "tree-transformer/sst5")
     assert place.reproduce("classification", only=only, seeds=(1, 2))
-    assert place.told[0].startswith("0 of 5 done, 1 running: prepared/sst5 begins")
+    assert place.progress.lines[0].startswith("0 of 5 done, 1 running: prepared/sst5 started")
     found = place.found("classification")
     (compared,) = found["comparisons"]
     assert (compared["label"], compared["rival"]) == ("Transformer, sentences", "Tree Transformer")
@@ -114,12 +121,12 @@ def test_what_is_done_is_not_done_again_and_systems_are_compared(place: Place) -
     )
     assert "| BiLSTM, sentences | – | not run | 35.1 |" in table
     assert row_of(found, "BiLSTM, sentences")["missing"][0]["state"] == "missing"
-    place.told.clear()
+    place.progress.lines.clear()
     assert place.reproduce("classification", only=only, seeds=(1, 2))
-    assert len(place.told) == 1  # just what was written
+    assert len(place.progress.lines) == 1  # just what was written
     assert place.found("classification") == found
     states = dict(
-        reversed(line.split(maxsplit=1)) for line in listing("classification", Wanted(only=SST), place.work)
+        line.split(maxsplit=1)[::-1] for line in listing("classification", Selection(only=SST), place.work)
     )
     assert states["sst5/tree-transformer-seed1"] == "done"
     assert states["sst5/tree-transformer-seed3"] == "missing"
@@ -130,7 +137,7 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(place: Place) -> None:
     assert not place.reproduce(
         "classification", only=only, seeds=(1,), changes=("systems.bilstm.sizes.d_model=0",)
     )
-    failed = next(line for line in place.told if "sst5/bilstm-seed1 failed: status 1: " in line)
+    failed = next(line for line in place.progress.lines if "sst5/bilstm-seed1 failed: status 1: " in line)
     assert "d_model" in failed
     found = place.found("classification")
     assert row_of(found, "Tree-LSTM")["runs"]
@@ -153,22 +160,24 @@ def test_runs_of_another_machine_stay_in_the_results_while_the_recipe_is_the_sam
     with pytest.raises(ValueError, match="found none"):
         place.reproduce("classification", only=("tree-lstm/sst9",), seeds=(1,))
     assert not place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
-    assert "this run has another recipe (training.learning_rate was 0.01, now 0.02)" in place.told[-2]
+    assert (
+        "this run has another recipe (training.learning_rate was 0.01, now 0.02)" in place.progress.lines[-2]
+    )
     assert not row_of(place.found("classification"), "Tree-LSTM")["runs"]
 
 
 def test_only_names_what_there_is() -> None:
     """Of a name that no experiment has, a dry run says so as well as a run."""
-    assert chosen_names("controls", Wanted(only=("sst5",))) == ["controls"]
-    some = chosen_names("all", Wanted(only=("tree-lstm/sst5",)))
+    assert Selection(only=("sst5",)).names("controls") == ["controls"]
+    some = Selection(only=("tree-lstm/sst5",)).names("all")
     assert "classification" in some
     assert not {"translation", "speed"} & {*some}
-    assert {"speed", "parameters"} < {*chosen_names("all", Wanted())}
+    assert {"speed", "parameters"} < {*Selection().names("all")}
     for name in ("classification", "all"):
         with pytest.raises(
             ValueError, match=f"--only sst9: expected tasks and systems of {name}, found none"
         ):
-            chosen_names(name, Wanted(only=("sst5", "sst9")))
+            Selection(only=("sst5", "sst9")).names(name)
     found = CliRunner().invoke(app, ["reproduce", "translation", "--only", "sst9", "--dry-run"])
     assert "expected tasks and systems of translation, found none" in str(found.exception)
 
@@ -190,15 +199,15 @@ def test_translation_and_its_attention(place: Place, monkeypatch: pytest.MonkeyP
     before = [path.read_bytes() for path in written]
     for path in written:
         path.unlink()
-    remake(place.results / "translation", place.told.append)
+    remake(place.results / "translation.json", place.progress)
     assert [path.read_bytes() for path in written] == before
 
     def missing(found: object, path: Path) -> None:
         raise ImportError(f"{path}: a plot needs matplotlib: pip install 'treeformer[plot]'")
 
     monkeypatch.setattr("treeformer.analysis.reproduction.plot", missing)
-    remake(place.results / "translation", place.told.append)
-    assert "pip install 'treeformer[plot]'" in place.told[-2]
+    remake(place.results / "translation.json", place.progress)
+    assert "pip install 'treeformer[plot]'" in place.progress.lines[-2]
 
 
 def test_quick_results_never_take_the_place_of_real_ones(place: Place) -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.analysis.toys import RecordedLines
 from treeformer.analysis.runner import Command, Job, Runner
 
 
@@ -15,16 +16,16 @@ def python(script: str) -> Command:
 
 
 def test_jobs_wait_for_what_they_need_and_failures_stop_only_what_needs_them(tmp_path: Path) -> None:
-    told: list[str] = []
+    progress = RecordedLines()
     first = Job("corpus", lambda: [python("import sys; sys.exit('no such file')")])
     good = Job("other/corpus", lambda: [python(f"open({str(tmp_path / 'made')!r}, 'w')")])
     needs_good = Job("run", lambda: [python(f"open({str(tmp_path / 'made')!r})")] * 2, good)
     jobs = [first, Job("lost", lambda: [python("")], first), good, needs_good, Job("nothing", list)]
-    Runner(tmp_path / "logs", 2, tell=told.append).run(jobs)
+    Runner(tmp_path / "logs", 2, progress=progress).run(jobs)
     assert [job.state for job in jobs] == ["failed", "failed", "done", "done", "done"]
     assert first.reason == "status 1: no such file"
     assert jobs[1].reason == "corpus failed"
-    assert any(line.endswith("lost failed: corpus failed") for line in told)
+    assert any(line.endswith("lost failed: corpus failed") for line in progress.lines)
     assert (tmp_path / "logs" / "run.log").read_text().count("$ ") == 2
 
 
@@ -39,7 +40,7 @@ def test_no_more_run_at_once_than_asked_for_and_in_the_order_of_the_list(tmp_pat
         return [python("import time; time.sleep(0.3)")]
 
     jobs += [Job(name, lambda name=name: beginning(name)) for name in "abcd"]  # type: ignore[misc]
-    Runner(tmp_path, 2, tell=lambda line: None).run(jobs)
+    Runner(tmp_path, 2).run(jobs)
     assert begun == ["a", "b", "c", "d"]
     assert max(running) == 1  # so many ran when another began
 
@@ -56,7 +57,7 @@ def test_what_another_process_is_at_is_waited_for(tmp_path: Path) -> None:
         closed = time.monotonic() + 0.5
         job = Job("run", commands)
         unlocking = Job("unlocking", lambda: [python("import time; time.sleep(0.5)")], finish=log.close)
-        Runner(tmp_path, 2, tell=lambda line: None).run([job, unlocking])
+        Runner(tmp_path, 2).run([job, unlocking])
     assert job.state == "done"
     assert asked[0] > closed
 
@@ -68,7 +69,7 @@ def test_when_time_is_up_commands_are_asked_to_stop_and_may_save(tmp_path: Path)
         "time.sleep(60)"
     )
     jobs = [Job("run", lambda: [python(saving)]), Job("later", lambda: [python("")])]
-    runner = Runner(tmp_path, 1, minutes=1 / 60, tell=lambda line: None)
+    runner = Runner(tmp_path, 1, minutes=1 / 60)
     start = time.monotonic()
     runner.run(jobs)
     assert runner.stopped

@@ -9,6 +9,19 @@ from typing import Any
 import yaml
 
 from tests.training.corpora import SIZES, TRAINING, sentiment_files, sentiment_tree
+from treeformer.progress import Progress
+
+
+class RecordedLines(Progress):
+    """Progress that keeps its lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def log(self, message: str) -> None:
+        self.lines.append(message)
+
 
 SPLITS = {"train": 60, "dev": 20, "test": 30}
 LSTM = {"d_model": 12}

@@ -1,1 +1,1 @@
-"""Analysis: the paper's tables and figures from data to finished page, and what trained models attend to."""
+"""Analysis: the paper's tables and figures, from data to finished page, and what models attend to."""

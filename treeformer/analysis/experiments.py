@@ -1,4 +1,4 @@
-"""The paper's tables and figures as experiments: which cells each of them needs."""
+"""The paper's tables and figures as experiments: the rows of each, and the runs (cells) of a row."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from treeformer.analysis.cells import LABELS, TREE, Row
-from treeformer.analysis.quick import QUICK_TASKS, quick_row
-
+TREE = "Tree Transformer"
+LABELS = {
+    "transformer": "Transformer",
+    "bilstm": "BiLSTM",
+    "tree-lstm": "Tree-LSTM",
+    "tree-transformer": TREE,
+    "tree2seq": "Tree2Seq",
+    "conv-seq2seq": "Conv-Seq2Seq",
+    "dynamic-conv": "Dynamic Conv",
+}  #: names of the systems in tables and plots
 SEEDS = (1, 2, 3)
 SST = ("sst5", "sst2")
 CLASSIFIERS = ("transformer", "bilstm", "tree-lstm", "tree-transformer")
@@ -17,36 +24,148 @@ CAPTIONS = ("multi30k-en-de", "multi30k-de-en", "multi30k-en-fr", "multi30k-fr-e
 TALKS = ("iwslt14-57k-en-de", "iwslt14-57k-de-en")
 LINZEN = ("linzen.val", *(f"linzen.{attractors}" for attractors in range(1, 6)))
 SHARES = (0.1, 0.25, 0.5, 1.0)
-BEST_LOOK = "training.prefer_average=false"  #: for a row that overfits before its last updates
+BEST_CHECKPOINT = "training.prefer_average=false"  #: for rows that overfit before their last updates
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a system of a recipe with changes, trained once for each seed.
+
+    task: the recipe, without ``.yaml``.
+    label: the name of the row in the table.
+    system: one of the recipe's systems.
+    name: the name of the changes in run folders; empty for the unchanged recipe, so that tables share runs.
+    changes: ``key=value`` pairs, as for ``--set``.
+    data: the name of the changes in the prepared corpus, if they change the data.
+    rival: the label of the row that this one is compared with.
+    splits: the splits to evaluate; the first is the main one.
+    attention: whether to measure the share of attention on nodes.
+    """
+
+    task: str
+    label: str
+    system: str
+    name: str = ""
+    changes: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (1,)
+    data: str = ""
+    rival: str = TREE
+    splits: tuple[str, ...] = ("test",)
+    attention: bool = False
+
+    @property
+    def cells(self) -> list[Cell]:
+        """One cell for each seed."""
+        return [Cell(self, seed) for seed in self.seeds]
+
+    @property
+    def slug(self) -> str:
+        """System and name of the changes.
+
+        >>> Row("sst5", "Transformer, sentences only", "transformer", "sentences").slug
+        'transformer-sentences'
+        """
+        return f"{self.system}-{self.name}" if self.name else self.system
+
+    @property
+    def corpus(self) -> str:
+        """Name of the prepared corpus; rows with the same data share one."""
+        return f"{self.task}-{self.data}" if self.data else self.task
+
+    @property
+    def all_changes(self) -> tuple[str, ...]:
+        """All changes to the recipe, the choice of the system included."""
+        return (f"model={self.system}", *self.changes)
+
+    def matches(self, patterns: Sequence[str]) -> bool:
+        """Whether a pattern ``SYSTEM``, ``TASK`` or ``SYSTEM/TASK`` matches; True without patterns.
+
+        >>> row = Row("sst5", "Tree Transformer", "tree-transformer")
+        >>> row.matches(["sst5"]), row.matches(["tree-transformer/sst2"]), row.matches([])
+        (True, False, True)
+        """
+        names = {self.task, self.system, self.slug}
+        return not patterns or any(set(pattern.split("/")) <= names for pattern in patterns)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training of a row, with one seed."""
+
+    row: Row
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The run folder, relative to ``runs``.
+
+        >>> Cell(Row("sst5", "Tree Transformer", "tree-transformer"), 2).name
+        'sst5/tree-transformer-seed2'
+        """
+        return f"{self.row.task}/{self.row.slug}-seed{self.seed}"
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure.
-
-    title: its heading.
-    rows: what is trained for it; none for what is only measured.
-    notes: what a reader must know to read the table right.
-    """
+    """A table or figure: its title, its rows (none if nothing is trained for it), notes for its page."""
 
     name: str
     title: str
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def quick(self) -> Experiment:
-        """The small version for two CPU cores: fewer updates, one seed, a share of the data."""
-        chosen = [row for row in self.rows if row.task in QUICK_TASKS[self.name]]
-        return replace(self, rows=tuple(map(quick_row, chosen)))
 
-    def with_seeds(self, seeds: Sequence[int]) -> Experiment:
-        """The same with these seeds, too."""
-        rows = [replace(row, seeds=tuple(sorted({*row.seeds, *seeds}))) for row in self.rows]
-        return replace(self, rows=tuple(rows))
+@dataclass(frozen=True)
+class Selection:
+    """The part of the experiments to run.
 
-    def changed(self, changes: Sequence[str]) -> Experiment:
-        """The same with more changes to every recipe."""
-        return replace(self, rows=tuple(row.changed(*changes) for row in self.rows))
+    quick: run the small version: fewer updates, one seed, a share of the data.
+    seeds: the seeds to run; empty for all seeds of the experiment.
+    changes: further changes to every recipe.
+    only: patterns ``SYSTEM``, ``TASK`` or ``SYSTEM/TASK``; other rows are not run.
+    """
+
+    quick: bool = False
+    seeds: Sequence[int] = ()
+    changes: Sequence[str] = ()
+    only: Sequence[str] = ()
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment with the selected seeds and changes, as quick version if selected."""
+        chosen = experiment(name)
+        rows = chosen.rows
+        if self.quick:
+            rows = tuple(quick_row(row) for row in rows if row.task in QUICK_TASKS[name])
+        changed = [
+            replace(
+                row,
+                changes=(*row.changes, *self.changes),
+                seeds=tuple(sorted({*row.seeds, *self.seeds})),
+            )
+            for row in rows
+        ]
+        return replace(chosen, rows=tuple(changed))
+
+    def cells(self, name: str) -> list[Cell]:
+        """The cells of an experiment to run."""
+        cells = [cell for row in self.experiment(name).rows if row.matches(self.only) for cell in row.cells]
+        return [cell for cell in cells if not self.seeds or cell.seed in self.seeds]
+
+    def names(self, name: str) -> list[str]:
+        """The experiment of this name, or of ``all`` those with something to run.
+
+        A pattern in ``only`` that matches nothing is an error.
+        """
+        names = NAMES if name == "all" else (experiment(name).name,)
+        rows = [row for one in names for row in self.experiment(one).rows]
+        for pattern in self.only:
+            if not any(row.matches([pattern]) for row in rows):
+                raise ValueError(f"--only {pattern}: expected tasks and systems of {name}, found none")
+        return [one for one in names if not self.only or self.cells(one)]
+
+    def file_name(self, name: str) -> str:
+        """Name of the JSON file; the quick version never replaces the full one."""
+        return f"quick-{name}.json" if self.quick else f"{name}.json"
 
 
 def _classification() -> Iterable[Row]:
@@ -56,7 +175,7 @@ def _classification() -> Iterable[Row]:
             row = Row(task, LABELS[system], system, seeds=SEEDS, splits=splits)
             words = system in ("transformer", "bilstm")
             if task in SST and words:
-                alone = (f"systems.{system}.phrases=false", BEST_LOOK)
+                alone = (f"systems.{system}.phrases=false", BEST_CHECKPOINT)
                 yield replace(row, label=f"{row.label}, sentences", name="sentences", changes=alone)
                 yield replace(row, label=f"{row.label}, every phrase")
             else:
@@ -71,22 +190,22 @@ def _translation() -> Iterable[Row]:
 
 
 def _sizes(**sizes: object) -> tuple[str, ...]:
-    """Changes to the Tree Transformer's config."""
+    """Changes to the sizes of the Tree Transformer."""
     return tuple(f"systems.tree-transformer.sizes.{key}={str(value).lower()}" for key, value in sizes.items())
 
 
 def _tree_rows(
-    task: str, seeds: Sequence[int], variants: Iterable[tuple[str, str, tuple[str, ...]]]
+    task: str, seeds: Sequence[int], variants: Sequence[tuple[str, str, tuple[str, ...]]]
 ) -> Iterable[Row]:
-    """Tree Transformers with changes, each compared with the first, which has none."""
-    listed = list(variants)
-    for label, name, changes in listed:
+    """Variants of the Tree Transformer, each compared with the first."""
+    first_label = variants[0][0]
+    for label, name, changes in variants:
         data = name if any(change.startswith("data.") for change in changes) else ""
-        yield Row(task, label, "tree-transformer", name, changes, tuple(seeds), data, listed[0][0])
+        yield Row(task, label, "tree-transformer", name, changes, tuple(seeds), data, first_label)
 
 
 def _ablations() -> Iterable[Row]:
-    variants = [
+    variants: list[tuple[str, str, tuple[str, ...]]] = [
         ("full", "", ()),
         ("no hierarchical embeddings", "no-embeddings", _sizes(hierarchical_embeddings=False)),
         ("no subtree mask", "no-mask", _sizes(subtree_mask=False)),
@@ -98,12 +217,12 @@ def _ablations() -> Iterable[Row]:
 
 
 def _trees(place: str, splits: Iterable[str]) -> tuple[str, ...]:
-    """Changes that name other trees for splits; ``null`` lets the recipe's parser make them."""
+    """Changes that set the trees of splits; with ``null`` the recipe's parser parses."""
     return tuple(f"data.task.splits.{split}.trees={place.replace('SPLIT', split)}" for split in splits)
 
 
 def _controls() -> Iterable[Row]:
-    shared = [
+    shared: list[tuple[str, str, tuple[str, ...]]] = [
         ("parsed trees", "", ()),
         ("no accumulation", "no-accumulation", _sizes(accumulate=False)),
         *((f"{kind} trees", kind, (f"data.trees={kind}",)) for kind in ("balanced", "right", "random")),
@@ -112,7 +231,7 @@ def _controls() -> Iterable[Row]:
     sst = ("train", "dev", "test")
     parse = "data.task.shape=parse"
     parsed = [
-        # three trees of train have another word, with a no-break space in SST
+        # three trees of train are dropped: in SST one of their words has a no-break space
         ("CoreNLP's parse", "corenlp", (parse, "data.drop=true", *_trees("trees/sst.SPLIT.srbeam", sst))),
         ("embedded parser's parse", "embedded", (parse, *_trees("null", sst))),
     ]
@@ -128,7 +247,7 @@ def _data_size() -> Iterable[Row]:
         for share in SHARES:
             percent = f"{share:.0%}".replace("%", " %")
             for system in ("transformer", "tree-transformer"):
-                changes = () if share == 1 else (f"training.share={share}", BEST_LOOK)
+                changes = () if share == 1 else (f"training.share={share}", BEST_CHECKPOINT)
                 name = "" if share == 1 else f"share{round(100 * share)}"
                 label, rival = f"{LABELS[system]}, {percent}", f"{TREE}, {percent}"
                 yield Row(task, label, system, name, changes, seeds, rival=rival)
@@ -139,24 +258,25 @@ def _attention_share() -> Iterable[Row]:
         yield Row(task, TREE, "tree-transformer", attention=True)
 
 
-_ROWS: dict[str, tuple[str, Callable[[], Iterable[Row]], tuple[str, ...]]] = {
+_EXPERIMENTS: dict[str, tuple[str, Callable[[], Iterable[Row]], tuple[str, ...]]] = {
     "classification": (
         "Classification",
         _classification,
         (
-            "Trained from scratch, without pretrained vectors; accuracy on test.",
-            "The paper's baselines on SST see labels of sentences alone; here they also learn from every "
-            "phrase, as the tree systems do.",
-            "SVA is not the paper's: AMALGUM, parses of the words before the verb; Linzen's test sets are a "
-            "check.",
+            "All systems are trained from scratch, without pretrained vectors. Scores are test accuracies.",
+            "On SST the paper's baselines learn from labels of sentences only. Here they are also trained on "
+            "every phrase, as the tree systems are.",
+            "SVA-AMALGUM is not the paper's SVA data: sentences are from AMALGUM, and tree systems read "
+            "parses of the words before the verb. Linzen's test sets are an additional check.",
         ),
     ),
     "translation": (
         "Translation",
         _translation,
         (
-            "BLEU of tokens is that of the paper; BLEU (13a) is of running text. Tasks are not the paper's: "
-            "Multi30k is captions, IWSLT'14-57K has 57,255 of 160,239 training pairs.",
+            "The paper reports BLEU of tokens; BLEU (13a) is computed on running text. The data differs from "
+            "the paper's: Multi30k consists of image captions, and IWSLT'14-57K has 57,255 of the 160,239 "
+            "training pairs.",
         ),
     ),
     "ablations": ("Ablations of the Tree Transformer", _ablations, ()),
@@ -164,27 +284,72 @@ _ROWS: dict[str, tuple[str, Callable[[], Iterable[Row]], tuple[str, ...]]] = {
         "Controls",
         _controls,
         (
-            "Balanced, right and random trees have one label for all nodes; on SST only those of their "
-            "phrases that SST has too have a target. The same holds for parses in place of SST's own trees.",
+            "Balanced, right-branching and random trees have one label for all nodes. On SST their nodes "
+            "have a target only where SST has the same phrase. This also applies to parses used in place "
+            "of SST's trees.",
         ),
     ),
     "data-size": (
         "Score against the share of the training data",
         _data_size,
-        ("The same sentences for every system and seed; each share is part of the next.",),
+        ("All systems and seeds use the same sentences. Each share contains the smaller ones.",),
     ),
     "attention-share": ("Share of cross-attention on nodes", _attention_share, ()),
     "speed": ("Time and memory against length", tuple, ()),
     "parameters": ("Parameters", tuple, ()),
 }
-NAMES = tuple(_ROWS)
+NAMES = tuple(_EXPERIMENTS)
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment of this name; an error names the nearest."""
-    if name not in _ROWS:
+    """The experiment of this name; the error for an unknown name suggests the nearest."""
+    if name not in _EXPERIMENTS:
         near = difflib.get_close_matches(name, [*NAMES, "all", "page"], n=1)
         hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(NAMES)}, all or page"
         raise ValueError(f"{name}: no such table or figure, {hint}")
-    title, rows, notes = _ROWS[name]
+    title, rows, notes = _EXPERIMENTS[name]
     return Experiment(name, title, tuple(rows()), notes)
+
+
+QUICK_TASKS = {
+    "classification": ("sst5", "sst2", "agreement"),
+    "translation": ("multi30k-en-de",),
+    "ablations": ("sst5",),
+    "controls": ("sst5",),
+    "data-size": ("sst5",),
+    "attention-share": ("multi30k-en-de",),
+    "speed": (),
+    "parameters": (),
+}  #: tasks of the quick version of each experiment
+_COMMON = ("bf16=false", "graphs=false", "log_every=50")
+_SST = ("updates=1000", "evaluate_every=250", "warm_up=200", "learning_rate=2e-3", "prefer_average=false")
+_TRAINING = {
+    "sst5": _SST,
+    "sst2": _SST,
+    "agreement": ("updates=500", "evaluate_every=100", "share=0.25"),
+    "multi30k-en-de": ("updates=300", "evaluate_every=150", "save_every=50", "warm_up=100", "share=0.25"),
+}
+_RECIPE = {"multi30k-en-de": ("data.vocabulary.size=4000", "decoding.beams=1")}
+_SMALL = {"d_model": 128, "encoder_layers": 2, "decoder_layers": 2}
+_SIZES = {
+    "transformer": {**_SMALL, "ffn_dim": 256},
+    "tree-transformer": {**_SMALL, "ffn_dim": 256},
+    "dynamic-conv": {**_SMALL, "ffn_dim": 256},
+    "conv-seq2seq": {**_SMALL, "channels": 128},
+    "tree2seq": {"d_model": 128},
+}  # of translators; classifiers are small already
+_TOKENS = {
+    "tree-transformer": 1700,
+    "tree2seq": 1700,
+}  # as many sentences per update as 1000 tokens without nodes
+
+
+def quick_row(row: Row) -> Row:
+    """The quick version of a row: fewer updates, one seed, one split, a share of large training sets."""
+    training = [*_COMMON, *_TRAINING[row.task]]
+    sizes = []
+    if row.task in _RECIPE:
+        training.append(f"tokens={_TOKENS.get(row.system, 1000)}")
+        sizes = [f"systems.{row.system}.sizes.{key}={value}" for key, value in _SIZES[row.system].items()]
+    changes = (*_RECIPE.get(row.task, ()), *sizes, *(f"training.{change}" for change in training))
+    return replace(row, changes=(*row.changes, *changes), seeds=row.seeds[:1], splits=row.splits[:1])

@@ -1,4 +1,4 @@
-"""The paper's numbers, to stand beside ours, and what tasks are called."""
+"""The paper's numbers, and the names of its tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TASKS = {
     "europarl-en-de": "Europarl-100K en→de",
 }
 
-# The paper's task that comes nearest, where it is another one.
+#: The most similar task of the paper, for tasks that the paper does not have.
 NEAREST = {
     "agreement": "SVA of Linzen et al.",
     "multi30k-en-de": "IWSLT'14 En-De",
@@ -27,47 +27,45 @@ NEAREST = {
     "iwslt14-57k-de-en": "IWSLT'14 De-En, all its pairs",
 }
 
+_TRANSLATORS = ("Tree2Seq", "Conv-Seq2Seq", "Transformer", "Dynamic Conv", "Tree Transformer")
 _TRANSLATION = {
-    "Tree2Seq": (24.01, 40.22, 29.95, 39.41),
-    "Conv-Seq2Seq": (24.76, 39.51, 30.32, 39.56),
-    "Transformer": (28.35, 43.75, 34.42, 42.84),
-    "Dynamic Conv": (28.43, 43.72, 34.72, 43.08),
-    "Tree Transformer": (29.47, 45.53, 35.96, 44.34),
+    "en-de": dict(zip(_TRANSLATORS, (24.01, 24.76, 28.35, 28.43, 29.47), strict=True)),
+    "en-fr": dict(zip(_TRANSLATORS, (40.22, 39.51, 43.75, 43.72, 45.53), strict=True)),
+    "de-en": dict(zip(_TRANSLATORS, (29.95, 30.32, 34.42, 34.72, 35.96), strict=True)),
+    "fr-en": dict(zip(_TRANSLATORS, (39.41, 39.56, 42.84, 43.08, 44.34), strict=True)),
 }
-_COLUMNS = {"en-de": 0, "en-fr": 1, "de-en": 2, "fr-en": 3}
 _CLASSIFICATION = {
-    "Transformer": {"sst5": 37.6, "sst2": 74.8, "imdb": 86.5, "agreement": 94.4},
-    "BiLSTM": {"sst5": 35.1, "sst2": 76.0, "imdb": 85.8, "agreement": 95.1},
-    "Tree-LSTM": {"sst5": 43.9, "sst2": 82.0, "agreement": 96.2},
-    "Tree Transformer": {"sst5": 47.4, "sst2": 84.3, "imdb": 90.1, "agreement": 98.0},
+    "sst5": {"Transformer": 37.6, "BiLSTM": 35.1, "Tree-LSTM": 43.9, "Tree Transformer": 47.4},
+    "sst2": {"Transformer": 74.8, "BiLSTM": 76.0, "Tree-LSTM": 82.0, "Tree Transformer": 84.3},
+    "imdb": {"Transformer": 86.5, "BiLSTM": 85.8, "Tree Transformer": 90.1},
+    "agreement": {"Transformer": 94.4, "BiLSTM": 95.1, "Tree-LSTM": 96.2, "Tree Transformer": 98.0},
 }
+_VARIANTS = ("full", "no hierarchical embeddings", "no subtree mask", "neither")
 _ABLATIONS = {
-    "full": (29.47, 47.4),
-    "no hierarchical embeddings": (29.20, 46.1),
-    "no subtree mask": (29.05, 45.7),
-    "neither": (28.98, 45.0),
+    "multi30k-en-de": dict(zip(_VARIANTS, (29.47, 29.20, 29.05, 28.98), strict=True)),
+    "sst5": dict(zip(_VARIANTS, (47.4, 46.1, 45.7, 45.0), strict=True)),
 }
-ATTENTION = (59.0, 66.0)  #: percent of cross-attention on nodes, over the paper's tasks
+ATTENTION = (59.0, 66.0)  #: percent of cross-attention on nodes, range over the paper's tasks
 POSITIONS = (34.0, 41.0)  #: percent of positions that are nodes
 PARAMETERS = {"Transformer base": 61_747_200, "Tree Transformer base": 61_810_944}
 
 
 def task_name(task: str) -> str:
-    """What tables and pictures call a task."""
+    """The name of a task in tables and plots."""
     return _TASKS.get(task, task)
 
 
-def papers_score(name: str, task: str, label: str) -> float | None:
-    """What the paper has for a line of a table, on the same task or the nearest; None if it has nothing.
+def papers_score(experiment: str, task: str, label: str) -> float | None:
+    """The paper's score for a row, on the same task or the nearest one; None if it reports none.
 
     >>> papers_score("classification", "sst5", "Transformer, sentences")
     37.6
     >>> papers_score("classification", "sst5", "Transformer, every phrase")
     """
-    if name == "classification":
-        return _CLASSIFICATION.get(label.removesuffix(", sentences"), {}).get(task)
-    if name == "translation" and label in _TRANSLATION:
-        return _TRANSLATION[label][_COLUMNS[task[-5:]]]
-    if name == "ablations" and label in _ABLATIONS:
-        return _ABLATIONS[label][task == "sst5"]
+    if experiment == "classification":
+        return _CLASSIFICATION[task].get(label.removesuffix(", sentences"))
+    if experiment == "translation":
+        return _TRANSLATION[task[-5:]].get(label)
+    if experiment == "ablations":
+        return _ABLATIONS[task].get(label)
     return None

@@ -2,136 +2,225 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from treeformer.analysis.cells import Cell
-from treeformer.analysis.experiments import NAMES, Experiment, experiment
-from treeformer.analysis.numbers import Found
-from treeformer.analysis.parameters import count_parameters
+from treeformer.analysis.costs import QUICK, Settings, count_parameters, measure_speed
+from treeformer.analysis.experiments import NAMES, Cell, Experiment, Row, Selection
+from treeformer.analysis.pages import markdown, write_page
 from treeformer.analysis.plots import plot
-from treeformer.analysis.results import collected, load_found, save_found
+from treeformer.analysis.results import (
+    MissingRun,
+    Parameters,
+    ResultRow,
+    Results,
+    RowComparison,
+    RunResult,
+    Speed,
+    load_results,
+)
 from treeformer.analysis.runner import Runner
-from treeformer.analysis.speed import QUICK, Settings, measure_speed
-from treeformer.analysis.tables import markdown
-from treeformer.analysis.work import Work
+from treeformer.analysis.workspace import Workspace
+from treeformer.evaluation.predictions import predictions_path
+from treeformer.evaluation.significance import compare
 from treeformer.machine import chosen_device
+from treeformer.progress import Progress
 from treeformer.storage import write_file
-
-Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What of an experiment is wanted.
-
-    quick: the small version.
-    seeds: those to run; none for all of the experiment's own.
-    changes: more changes to every recipe.
-    only: ``SYSTEM``, ``TASK`` or ``SYSTEM/TASK``; the others are not run.
-    """
-
-    quick: bool = False
-    seeds: Sequence[int] = ()
-    changes: Sequence[str] = ()
-    only: Sequence[str] = ()
-
-    def experiment(self, name: str) -> Experiment:
-        """The experiment as it is wanted."""
-        found = experiment(name)
-        if self.quick:
-            found = found.quick()
-        return found.with_seeds(self.seeds).changed(self.changes)
-
-    def cells(self, wanted: Experiment) -> list[Cell]:
-        """The cells to run."""
-        cells = [cell for row in wanted.rows if row.matches(self.only) for cell in row.cells]
-        return [cell for cell in cells if not self.seeds or cell.seed in self.seeds]
-
-    def file(self, name: str) -> str:
-        """What the files of results are called: the quick version never takes the place of the real one."""
-        return f"quick-{name}" if self.quick else name
+from treeformer.training.recipe import Recipe
+from treeformer.training.runs import changes_since
 
 
-def chosen_names(name: str, wanted: Wanted) -> list[str]:
-    """The experiment of a name, or of ``all`` of them those that have something that is wanted."""
-    names = NAMES if name == "all" else (experiment(name).name,)
-    rows = [row for one in names for row in wanted.experiment(one).rows]
-    for pattern in wanted.only:
-        if not any(row.matches((pattern,)) for row in rows):
-            raise ValueError(f"--only {pattern}: expected tasks and systems of {name}, found none")
-    return [one for one in names if not wanted.only or wanted.cells(wanted.experiment(one))]
-
-
-def reproduce(name: str, wanted: Wanted, work: Work, runner: Runner, results: Path) -> bool:
-    """Run what is missing of an experiment and write its results; whether all that was wanted is there."""
-    chosen = wanted.experiment(name)
-    if name in _MEASURED:
-        about: Found = {"name": name, "title": chosen.title, "quick": wanted.quick, "notes": [], "rows": []}
-        before = load_found(results / f"{wanted.file(name)}.json")
-        measured = _MEASURED[name](wanted, work, runner.tell, before)
-        about |= {"commit": work.commit, "measured": measured}
-        write_results(about, results / wanted.file(name), runner.tell)
-        return True
-    cells = wanted.cells(chosen)
-    if not cells and wanted.only:
-        raise ValueError(f"--only {' '.join(wanted.only)}: expected tasks and systems of {name}, found none")
-    jobs = work.jobs(cells)
+def reproduce(name: str, selection: Selection, workspace: Workspace, runner: Runner, folder: Path) -> bool:
+    """Run the missing cells of an experiment and write its results; True if all selected cells are done."""
+    selection.names(name)  # checks --only
+    experiment, path = selection.experiment(name), folder / selection.file_name(name)
+    jobs = workspace.jobs(selection.cells(name))
     runner.run(jobs)
-    before = load_found(results / f"{wanted.file(name)}.json")
-    found = collected(chosen, work, quick=wanted.quick, jobs=jobs, before=before)
-    write_results(found, results / wanted.file(name), runner.tell)
+    before = load_results(path)
+    if name in ("speed", "parameters"):
+        measured = _measure(name, selection, workspace, runner.progress, before)
+        results = Results(
+            name=name,
+            title=experiment.title,
+            quick=selection.quick,
+            notes=[],
+            rows=[],
+            commit=workspace.commit,
+            measured=measured,
+        )
+    else:
+        reasons = {job.name: job.reason for job in jobs if job.state == "failed"}
+        results = collect(experiment, workspace, reasons, before, quick=selection.quick)
+    results.save(path)
+    remake(path, runner.progress)
     return all(job.state == "done" for job in jobs)
 
 
-def _speed(wanted: Wanted, work: Work, tell: Tell, before: Found | None) -> Found:
-    """Times on this machine, beside those that were taken on others."""
-    settings = QUICK if wanted.quick else Settings()
-    own = measure_speed(settings, chosen_device(work.device).type, work.data, tell)
-    earlier = before["measured"]["machines"] if before else []
-    others = [other for other in earlier if other["device"] != own["device"]]
-    return {"machines": sorted([*others, own], key=lambda one: str(one["device"]))}
-
-
-def _parameters(wanted: Wanted, work: Work, tell: Tell, before: Found | None) -> Found:
-    return count_parameters(work.recipes, work.folder / "prepared")
-
-
-_MEASURED: dict[str, Callable[[Wanted, Work, Tell, Found | None], Found]] = {
-    "speed": _speed,
-    "parameters": _parameters,
-}
-
-
-def write_results(found: Found, path: Path, tell: Tell) -> None:
-    """Write ``path`` with ``.json``, and from it ``.md`` and ``.svg``."""
-    save_found(found, path.with_name(f"{path.name}.json"))
-    remake(path, tell)
-
-
-def remake(path: Path, tell: Tell) -> None:
-    """Make ``.md`` and ``.svg`` of the JSON file beside them; without matplotlib just the first."""
-    found = load_found(path.with_name(f"{path.name}.json"))
-    if found is None:
-        raise ValueError(f"{path}.json: no such results")
-    write_file(path.with_name(f"{path.name}.md"), markdown(found).encode())
-    written = f"{path}.json, {path.name}.md"
+def remake(path: Path, progress: Progress) -> None:
+    """Write the Markdown page and the SVG plot of a JSON file; without matplotlib only the page."""
+    results = load_results(path)
+    if results is None:
+        raise ValueError(f"{path}: no such results")
+    write_file(path.with_suffix(".md"), markdown(results).encode())
+    written = f"{path}, {path.stem}.md"
     try:
-        plot(found, path.with_name(f"{path.name}.svg"))
-        written += f", {path.name}.svg"
+        plot(results, path.with_suffix(".svg"))
+        written += f", {path.stem}.svg"
     except ImportError as error:
-        tell(str(error))
-    tell(f"written: {written}")
+        progress.log(str(error))
+    progress.log(f"written: {written}")
 
 
-def listing(name: str, wanted: Wanted, work: Work) -> list[str]:
-    """The cells of an experiment, and which are done."""
+def rewrite_pages(folder: Path, page: Path, progress: Progress) -> None:
+    """Write the pages and plots of all results in a folder again, and the page of all of them."""
+    for name in NAMES:
+        path = folder / f"{name}.json"
+        if path.is_file():
+            remake(path, progress)
+    write_page(folder, page)
+
+
+def listing(name: str, selection: Selection, workspace: Workspace) -> list[str]:
+    """The selected cells of an experiment, each with its state."""
     lines = []
-    for cell in wanted.cells(wanted.experiment(name)):
+    for cell in selection.cells(name):
         try:
-            state = work.state(cell)
+            state = workspace.state(cell)
         except (ValueError, OSError) as error:
             state = f"impossible: {error}"
         lines.append(f"{state:<12}  {cell.name}")
     return lines
+
+
+def _measure(
+    name: str, selection: Selection, workspace: Workspace, progress: Progress, before: Results | None
+) -> Speed | Parameters:
+    """Count parameters, or measure speed here and keep earlier results of other machines."""
+    if name == "parameters":
+        return count_parameters(workspace.recipes, workspace.folder / "prepared")
+    settings = QUICK if selection.quick else Settings()
+    here = measure_speed(settings, chosen_device(workspace.device).type, workspace.data, progress)
+    earlier = before.measured.machines if before and isinstance(before.measured, Speed) else []
+    others = [machine for machine in earlier if machine.device != here.device]
+    return Speed(machines=sorted([*others, here], key=lambda machine: machine.device))
+
+
+def collect(
+    experiment: Experiment,
+    workspace: Workspace,
+    reasons: Mapping[str, str],
+    before: Results | None,
+    *,
+    quick: bool,
+) -> Results:
+    """Collect the results of an experiment.
+
+    Args:
+        experiment: its rows and seeds.
+        workspace: the place of its runs.
+        reasons: why cells failed, by name.
+        before: earlier results; their runs of the same recipe are kept if they are not in the workspace.
+        quick: whether this is the quick version.
+    """
+    rows = []
+    for row in experiment.rows:
+        earlier = before.row(row.task, row.slug) if before else None
+        rows.append(_result_row(row, workspace, reasons, earlier))
+    return Results(
+        name=experiment.name,
+        title=experiment.title,
+        quick=quick,
+        notes=list(experiment.notes),
+        rows=rows,
+        comparisons=_comparisons(experiment.rows, rows, workspace, before),
+    )
+
+
+def _result_row(
+    row: Row, workspace: Workspace, reasons: Mapping[str, str], earlier: ResultRow | None
+) -> ResultRow:
+    """A row with its runs and its missing seeds."""
+    result = ResultRow(
+        task=row.task,
+        label=row.label,
+        system=row.system,
+        slug=row.slug,
+        changes=list(row.changes),
+        rival=row.rival,
+        seeds=list(row.seeds),
+        recipe=None,
+        runs=[],
+        missing=[],
+    )
+    kept: dict[int, RunResult] = {}
+    for cell in row.cells:
+        try:
+            recipe = workspace.recipe(row)
+            state = workspace.state(cell)
+        except (ValueError, OSError) as error:
+            result.missing.append(MissingRun(seed=cell.seed, state="failed", reason=str(error)))
+            continue
+        result.recipe = recipe.model_dump(mode="json")
+        kept = _kept_runs(earlier, recipe)
+        if state == "done":
+            result.runs.append(workspace.result(cell))
+        elif cell.seed in kept:
+            result.runs.append(kept[cell.seed])
+        else:
+            reason = reasons.get(cell.name, "")
+            missing = MissingRun(seed=cell.seed, state="failed" if reason else state, reason=reason)
+            result.missing.append(missing)
+    further = [run for seed, run in kept.items() if seed not in row.seeds]
+    result.runs += further
+    result.seeds += [run.seed for run in further]
+    return result
+
+
+def _kept_runs(earlier: ResultRow | None, recipe: Recipe) -> dict[int, RunResult]:
+    """Runs of earlier results by seed, if they have the same recipe."""
+    if earlier is None or earlier.recipe is None:
+        return {}
+    try:
+        changes = changes_since(earlier.recipe, recipe)
+    except ValueError:  # a recipe of another version
+        return {}
+    return {} if changes else {run.seed: run for run in earlier.runs}
+
+
+def _comparisons(
+    rows: Sequence[Row], results: Sequence[ResultRow], workspace: Workspace, before: Results | None
+) -> list[RowComparison]:
+    """Compare each row with its rival on the main split, by the seeds that both have.
+
+    An earlier comparison is kept if both rows are as before, or if predictions are not in the workspace.
+    """
+    by_label = {(row.task, row.label): (row, result) for row, result in zip(rows, results, strict=True)}
+    earlier = {(one.task, one.label, one.rival): one for one in before.comparisons} if before else {}
+    comparisons = []
+    for row, result in by_label.values():
+        rival, rival_result = by_label.get((row.task, row.rival), (row, result))
+        both = result.seeds_run & rival_result.seeds_run
+        seeds = [seed for seed in row.seeds if seed in both]
+        if rival is row or not seeds:
+            continue
+        known = earlier.get((row.task, row.label, rival.label))
+        unchanged = before is not None and result in before.rows and rival_result in before.rows
+        folders, rival_folders = ([workspace.run(Cell(one, seed)) for seed in seeds] for one in (row, rival))
+        split = row.splits[0]
+        is_there = all(predictions_path(run, split).is_file() for run in folders + rival_folders)
+        if is_there and not (known and unchanged):
+            metric = result.metric
+            compared = compare(rival_folders, folders, split)[metric]
+            known = RowComparison(
+                task=row.task,
+                label=row.label,
+                rival=rival.label,
+                split=split,
+                metric=metric,
+                **compared._asdict(),
+                difference=compared.difference,
+                seeds=seeds,
+            )
+        if known:
+            comparisons.append(known)
+    return comparisons

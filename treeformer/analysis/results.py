@@ -1,167 +1,286 @@
-"""What an experiment found, as one object that needs nothing else: ``results/NAME.json``."""
+"""Results of an experiment: the typed content of ``results/NAME.json``."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Self
 
-from treeformer.analysis.cells import Cell, Row
-from treeformer.analysis.experiments import Experiment
-from treeformer.analysis.numbers import Found
-from treeformer.analysis.runner import Job
-from treeformer.analysis.work import Work, scores_of
-from treeformer.evaluation.predictions import predictions_path
-from treeformer.evaluation.significance import compare
-from treeformer.storage import write_file
-from treeformer.training.recipe import Recipe
-from treeformer.training.runs import changes_since
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-_FACTS = (
-    *("seed", "parameters", "updates", "metric", "best", "best_step", "averaged"),
-    *("seconds", "peak_memory", "device", "versions", "commit", "corpus"),
-)
-_SCORES = ("scores", "by_group", "examples", "decoding", "seconds")
+from treeformer.storage import write_json
 
 
-def collected(
-    experiment: Experiment, work: Work, *, quick: bool, jobs: Sequence[Job] = (), before: Found | None = None
-) -> Found:
-    """All that is known about an experiment.
+class Record(BaseModel):
+    """A JSON object. Fields that a file does not have are not written either."""
 
-    Args:
-        experiment: which rows and seeds.
-        work: where its runs are.
-        quick: whether this is the small version.
-        jobs: what was just run; says why a cell failed.
-        before: what an earlier collection found: runs of the same recipe that are not in ``work`` are kept.
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a JSON file."""
+        return cls.model_validate_json(path.read_bytes())
+
+    def save(self, path: Path) -> None:
+        """Write a JSON file, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, self.as_json())
+
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary that ``json.dumps`` can write."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class ScoreEntry(Record):
+    """An accuracy (percent, counts, interval) or a score of translations (score, signature)."""
+
+    examples: int | None = None
+    percent: float | None = None
+    right: int | None = None
+    count: int | None = None
+    interval: tuple[float, float] | None = None
+    score: float | None = None
+    signature: str | None = None
+
+    @property
+    def value(self) -> float:
+        """The accuracy in percent, or the score."""
+        value = self.score if self.percent is None else self.percent
+        assert value is not None
+        return value
+
+
+class SplitScores(Record):
+    """Scores of a run on one split, as `treeformer.evaluation.report.evaluate` saved them."""
+
+    scores: dict[str, ScoreEntry]
+    by_group: dict[str, ScoreEntry] = {}
+    examples: int | None = None
+    seconds: float | None = None
+    decoding: dict[str, int | float] = {}
+
+
+class Spread(Record):
+    """Mean and quantiles over sentences, in percent."""
+
+    mean: float
+    quantiles: dict[str, float]
+
+
+class AttentionShare(Record):
+    """Share of cross-attention on nodes, by decoder layer and over all layers.
+
+    positions: the share of nodes among all positions.
+    above: percent of sentences in which nodes receive more than their share of positions.
     """
-    reasons = {job.name: job.reason for job in jobs if job.state == "failed"}
-    rows = [_row(row, work, reasons, row_of(before, row)) for row in experiment.rows]
-    found: Found = {
-        "name": experiment.name,
-        "title": experiment.title,
-        "quick": quick,
-        "notes": list(experiment.notes),
-        "rows": rows,
-    }
-    found["comparisons"] = _comparisons(experiment.rows, work, rows, before)
-    return found
+
+    split: str
+    examples: int
+    layers: list[Spread]
+    all: Spread
+    positions: Spread
+    above: float
+    device: str
+    versions: dict[str, str]
 
 
-def _row(row: Row, work: Work, reasons: Mapping[str, str], earlier: Found | None) -> Found:
-    """A row with its runs and what is missing of it."""
-    found: Found = {
-        "task": row.task,
-        "label": row.label,
-        "system": row.system,
-        "slug": row.slug,
-        "changes": list(row.changes),
-        "rival": row.rival,
-        "seeds": list(row.seeds),
-        "recipe": None,
-        "runs": [],
-        "missing": [],
-    }
-    for cell in row.cells:
-        try:
-            recipe = found["recipe"] = work.recipe(cell).model_dump(mode="json")
-            state = work.state(cell)
-        except (ValueError, OSError) as error:
-            found["missing"].append({"seed": cell.seed, "state": "failed", "reason": str(error)})
-            continue
-        if state == "done":
-            found["runs"].append(_run(cell, work))
-        elif cell.seed in (kept := _kept(earlier, recipe)):
-            found["runs"].append(kept[cell.seed])
-        else:
-            reason = reasons.get(cell.name, "")
-            state = "failed" if reason else state
-            found["missing"].append({"seed": cell.seed, "state": state, "reason": reason})
-    more = [run for seed, run in _kept(earlier, found["recipe"]).items() if seed not in row.seeds]
-    found["runs"] += more
-    found["seeds"] += [run["seed"] for run in more]
-    return found
+class RunResult(Record):
+    """One training: facts of ``run.json``, and scores by split; the first split is the main one."""
+
+    seed: int
+    parameters: int | None = None
+    updates: int | None = None
+    metric: str | None = None
+    best: float | None = None
+    best_step: int | None = None
+    averaged: int | None = None
+    seconds: float | None = None
+    peak_memory: int | None = None
+    device: str
+    versions: dict[str, str]
+    commit: str | None = None
+    corpus: str | None = None
+    tests: dict[str, SplitScores]
+    attention: AttentionShare | None = None
+
+    @property
+    def main_test(self) -> SplitScores:
+        """The scores on the main split."""
+        return next(iter(self.tests.values()))
 
 
-def _run(cell: Cell, work: Work) -> Found:
-    """A run: how it was trained, and its scores."""
-    folder, facts = work.run(cell), work.facts(cell)
-    found = {name: facts.get(name) for name in _FACTS}
-    found["tests"] = {
-        split: {key: value for key, value in scores_of(folder, split).items() if key in _SCORES}
-        for split in cell.row.splits
-    }
-    if cell.row.attention:
-        path = work.attention(cell, cell.row.splits[0])
-        found["attention"] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+class MissingRun(Record):
+    """A seed without a result: how far it is, and why it failed."""
+
+    seed: int
+    state: str
+    reason: str
 
 
-def row_of(before: Found | None, row: Row) -> Found | None:
-    """What is known of a row, None if there is nothing."""
-    rows = before["rows"] if before else []
-    return next((old for old in rows if (old["task"], old["slug"]) == (row.task, row.slug)), None)
+class ResultRow(Record):
+    """A row of a table: a system with changes to its recipe, trained with several seeds."""
+
+    task: str
+    label: str
+    system: str
+    slug: str
+    changes: list[str] = []
+    rival: str
+    seeds: list[int]
+    recipe: dict[str, Any] | None
+    runs: list[RunResult]
+    missing: list[MissingRun]
+
+    @property
+    def metric(self) -> str:
+        """The main score of the row."""
+        is_bleu = bool(self.runs) and "accuracy" not in self.runs[0].main_test.scores
+        return "BLEU of tokens" if is_bleu else "accuracy"
+
+    @property
+    def seeds_run(self) -> set[int]:
+        """The seeds with a result."""
+        return {run.seed for run in self.runs}
+
+    def values(self, name: str | None = None, split: str | None = None) -> list[float]:
+        """A score of every run that has it; by default the main score on the main split."""
+        tests = [run.tests.get(split) if split else run.main_test for run in self.runs]
+        scores = [test.scores.get(name or self.metric) for test in tests if test is not None]
+        return [score.value for score in scores if score is not None]
 
 
-def _kept(earlier: Found | None, recipe: Found | None) -> dict[int, Found]:
-    """The runs of this recipe that an earlier collection found, by seed."""
-    if recipe is None or earlier is None or earlier["recipe"] is None:
-        return {}
+class RowComparison(Record):
+    """A row compared with its rival: paired bootstrap over the main split."""
+
+    task: str
+    label: str
+    rival: str
+    split: str = "test"
+    metric: str
+    score: float | None = None
+    other: float | None = None
+    low: float | None
+    high: float | None
+    p: float
+    signature: str | None = None
+    difference: float
+    seeds: list[int] = []
+
+
+class Timing(Record):
+    """Time and memory of one batch.
+
+    ratio, lowest, highest: the time relative to the first system: median, minimum, maximum over rounds.
+    peak_bytes: GPU memory above weights and optimiser; 0 where it was not measured.
+    """
+
+    length: int
+    work: str
+    system: str
+    milliseconds: float
+    sentences_a_second: float
+    ratio: float
+    lowest: float
+    highest: float
+    peak_bytes: int
+
+
+class ParsingTime(Record):
+    """Seconds to parse a sentence of this length."""
+
+    length: int
+    seconds_a_sentence: float
+
+
+class SpeedSettings(Record):
+    """How speed was measured."""
+
+    lengths: list[int]
+    sentences: int
+    rounds: int
+    width: int
+    trees: str
+    parser: str
+    threads: int
+
+
+class MachineSpeed(Record):
+    """Times on one machine."""
+
+    rows: list[Timing]
+    parsing: list[ParsingTime]
+    settings: SpeedSettings
+    device: str
+    versions: dict[str, str]
+
+
+class Speed(Record):
+    """Times on all machines."""
+
+    machines: list[MachineSpeed]
+
+
+class SystemParameters(Record):
+    """Parameters of a system of a recipe; None where the number of tokens is not known."""
+
+    recipe: str
+    system: str
+    tokens: int | None
+    labels: int
+    without_tokens: int
+    parameters: int | None
+
+
+class Parameters(Record):
+    """Parameters of the paper's base models and of all recipes."""
+
+    base: dict[str, int]
+    rows_of_the_table: int
+    recipes: list[SystemParameters]
+
+
+class Results(Record):
+    """Everything that the page and the plot of an experiment show.
+
+    Either ``rows`` and ``comparisons`` are filled, or ``measured``. ``remarks`` is the text of
+    ``NAME.remarks.md`` and is not part of the JSON.
+    """
+
+    name: str
+    title: str
+    quick: bool
+    notes: list[str]
+    rows: list[ResultRow]
+    comparisons: list[RowComparison] = []
+    commit: str | None = None
+    measured: Speed | Parameters | None = None
+    remarks: str = Field(default="", exclude=True)
+
+    @property
+    def tasks(self) -> dict[str, list[ResultRow]]:
+        """The rows by task."""
+        tasks: dict[str, list[ResultRow]] = {}
+        for row in self.rows:
+            tasks.setdefault(row.task, []).append(row)
+        return tasks
+
+    def row(self, task: str, slug: str) -> ResultRow | None:
+        """The row of a task and system, None if there is none."""
+        return next((row for row in self.rows if (row.task, row.slug) == (task, slug)), None)
+
+
+def load_results(path: Path) -> Results | None:
+    """Read results, with the remarks in ``NAME.remarks.md``; None if there is no such file."""
     try:
-        changed = changes_since(earlier["recipe"], Recipe.model_validate(recipe))
-    except ValueError:  # of another version
-        return {}
-    return {} if changed else {run["seed"]: run for run in earlier["runs"]}
-
-
-def _comparisons(
-    rows: Sequence[Row], work: Work, found: Sequence[Found], before: Found | None
-) -> list[Found]:
-    """Each row against its rival, on the first split, by the seeds that both have."""
-    compared = []
-    for row, own in zip(rows, found, strict=True):
-        pair = [
-            (other, also)
-            for other, also in zip(rows, found, strict=True)
-            if (other.task, other.label) == (row.task, row.rival) and other is not row
-        ]
-        if not pair:
-            continue
-        rival, also = pair[0]
-        seeds = [seed for seed in row.seeds if seed in rival.seeds and _has(own, seed) and _has(also, seed)]
-        entry: Found = {"task": row.task, "label": row.label, "rival": rival.label, "split": row.splits[0]}
-        folders = [[work.run(Cell(one, seed)) for seed in seeds] for one in (rival, row)]
-        there = all(predictions_path(run, row.splits[0]).is_file() for runs in folders for run in runs)
-        if seeds and there:
-            metric, result = list(compare(folders[0], folders[1], row.splits[0]).items())[-1]
-            entry |= {"metric": metric, **result._asdict(), "difference": result.difference}
-            compared.append({**entry, "seeds": seeds})
-        elif seeds:
-            compared += [old for old in (before or {}).get("comparisons", []) if entry.items() <= old.items()]
-    return compared
-
-
-def _has(row: Found, seed: int) -> bool:
-    return any(run["seed"] == seed for run in row["runs"])
-
-
-def load_found(path: Path) -> Found | None:
-    """What an earlier run wrote, with what ``NAME.remarks.md`` says about it; None if there is nothing."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        results = Results.load(path)
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON: {error}") from error
-    if not isinstance(found, dict) or "title" not in found:
-        raise ValueError(f"{path}: not written by treeformer reproduce; name another --results")
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        problem = f"{place}: {error.errors()[0]['msg']}" if place else error.errors()[0]["msg"]
+        raise ValueError(
+            f"{path}: not written by treeformer reproduce ({problem}); name another --results"
+        ) from None
     remarks = path.with_suffix(".remarks.md")
-    found["remarks"] = remarks.read_text(encoding="utf-8").strip() if remarks.is_file() else ""
-    return found
-
-
-def save_found(found: Found, path: Path) -> None:
-    """Write it, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, (json.dumps(found, ensure_ascii=False, indent=1) + "\n").encode())
+    if remarks.is_file():
+        results.remarks = remarks.read_text(encoding="utf-8").strip()
+    return results

@@ -1,4 +1,4 @@
-"""Commands that run beside each other: several at once, in the order given, each with a log."""
+"""Jobs that run as parallel processes: each is a list of commands with a log."""
 
 from __future__ import annotations
 
@@ -14,187 +14,194 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import IO
 
+from treeformer.progress import Progress
+
 Command = list[str]
-_PAUSE = 0.2  # seconds between two looks at what runs
-_TAIL = 6  # lines of a log that tell why a command failed
-_SILENCE = 60  # seconds after which it is told what runs
-_PATIENCE = 120  # seconds in which a command that was asked to stop may save
+_POLL_SECONDS = 0.2
+_REPORT_SECONDS = 60  # between two lines of progress
+_STOP_SECONDS = 120  # for a command to save its state after SIGTERM
+_TAIL = 6  # lines of a log in the report of a failure
 
 
 @dataclass
 class Job:
     """Commands to run one after another.
 
-    name: also of its log.
-    commands: gives those that are missing, from one moment to the next; none when the job is done.
-    needs: the job that must be done before.
-    finish: is called when all commands are done.
+    name: name of the job and of its log.
+    commands: returns the commands that are still to be run; called when the job starts.
+    needs: a job that must be done before.
+    finish: called after the last command.
     """
 
     name: str
     commands: Callable[[], Sequence[Command]]
     needs: Job | None = None
-    finish: Callable[[], None] = lambda: None
+    finish: Callable[[], None] | None = None
     state: str = "waiting"  #: then running, done or failed
     reason: str = ""  #: why it failed
-    left: deque[Command] = field(default_factory=deque)
+    remaining: deque[Command] = field(default_factory=deque)
     process: Popen[bytes] | None = None
-    seconds: float = 0.0
+    log: IO[bytes] | None = None  #: open and locked while the job runs
+    started: float = 0.0
 
 
 class Runner:
-    """Runs jobs, at most ``count`` at once.
+    """Runs jobs, at most ``count`` at the same time.
 
     Args:
         logs: folder of the logs.
-        count: how many commands run at once.
-        minutes: after so many the commands are asked to stop; None for no limit.
-        tell: is called with a line whenever something begins or ends.
+        count: number of jobs that may run at the same time.
+        minutes: time limit after which running commands are asked to stop; None for no limit.
+        progress: reports starts, ends and failures.
     """
 
     def __init__(
-        self, logs: Path, count: int, minutes: float | None = None, tell: Callable[[str], None] = print
+        self, logs: Path, count: int, minutes: float | None = None, progress: Progress | None = None
     ) -> None:
         self.logs = logs
         self.count = count
-        self.tell = tell
+        self.progress = progress or Progress()
         self.stopped = False
-        self._told_at = time.monotonic()
-        self._end = None if minutes is None else time.monotonic() + 60 * minutes
+        self._jobs: Sequence[Job] = ()
+        self._last_report = time.monotonic()
+        self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
 
     def run(self, jobs: Sequence[Job]) -> None:
-        """Run all; afterwards each is ``done``, ``failed``, or still ``waiting`` if it was ``stopped``.
+        """Run all jobs; afterwards each is ``done`` or ``failed``, or ``waiting`` if the runner ``stopped``.
 
-        Ctrl-C, SIGTERM and the end of its time stop it.
-
-        A job that fails is told with the end of its log, and the others go on. One that another process is at
-        is waited for.
+        The time limit, Ctrl-C and SIGTERM stop it. A failure is reported with the end of the log, and the
+        other jobs continue. A job that another process is running is waited for.
         """
-        before = signal.signal(signal.SIGTERM, _interrupt)
+        self._jobs = jobs
+        previous_handler = signal.signal(signal.SIGTERM, _interrupt)
         try:
             while not self.stopped and any(job.state in ("waiting", "running") for job in jobs):
-                self._look(jobs)
-                self._start(jobs)
-                if time.monotonic() - self._told_at > _SILENCE:
-                    self._tell(jobs, ", ".join(job.name for job in jobs if job.state == "running"))
-                if self._end is not None and time.monotonic() > self._end:
-                    self._stop(jobs, "time is up")
-                time.sleep(_PAUSE)
+                for job in self._in_state("running"):
+                    self._poll(job)
+                self._start_ready()
+                now = time.monotonic()
+                if now - self._last_report > _REPORT_SECONDS:
+                    self._report(", ".join(job.name for job in self._in_state("running")))
+                if self._deadline is not None and now > self._deadline:
+                    self._stop("time limit reached")
+                time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
-            self._stop(jobs, "interrupted")
+            self._stop("interrupted")
         finally:
-            signal.signal(signal.SIGTERM, before)
+            signal.signal(signal.SIGTERM, previous_handler)
 
-    def _start(self, jobs: Sequence[Job]) -> None:
-        """Start what is ready while there is room."""
-        for job in jobs:
-            if sum(other.state == "running" for other in jobs) >= self.count:
+    def _in_state(self, state: str) -> list[Job]:
+        return [job for job in self._jobs if job.state == state]
+
+    def _start_ready(self) -> None:
+        """Start jobs that are ready, up to the allowed number."""
+        for job in self._in_state("waiting"):
+            if len(self._in_state("running")) >= self.count:
                 return
-            if job.state != "waiting":
-                continue
-            if job.needs is not None and job.needs.state == "failed":
-                self._fail(job, jobs, f"{job.needs.name} failed")
-            elif job.needs is None or job.needs.state == "done":
-                self._begin(job, jobs)
+            if job.needs is None or job.needs.state == "done":
+                self._start(job)
+            elif job.needs.state == "failed":
+                self._fail(job, f"{job.needs.name} failed")
 
-    def _begin(self, job: Job, jobs: Sequence[Job]) -> None:
-        log = self._log(job)
-        if log is None:  # another process is at it
-            return
-        with log:
-            try:
-                job.left = deque(job.commands())
-            except (ValueError, OSError) as error:
-                self._fail(job, jobs, str(error))
-                return
-            if job.left:
-                job.state, job.seconds = "running", time.monotonic()
-                self._next(job, log)
-                self._tell(jobs, f"{job.name} begins")
-            else:
-                job.state = "done"
-                job.finish()
-
-    def _log(self, job: Job) -> IO[bytes] | None:
-        """The job's log, locked for as long as one of its commands runs; None while another has the lock."""
-        path = self.logs / f"{job.name.replace('/', '--')}.log"
+    def _start(self, job: Job) -> None:
+        """Start a job, unless another process holds the lock on its log."""
+        path = self._log_path(job)
         path.parent.mkdir(parents=True, exist_ok=True)
-        log = open(path, "ab")  # noqa: SIM115
-        if not _locked(log):
-            log.close()
-            return None
-        return log
+        job.log = open(path, "ab")  # noqa: SIM115
+        if not _lock(job.log):
+            job.log.close()
+            return
+        try:
+            job.remaining = deque(job.commands())
+        except (ValueError, OSError) as error:
+            self._fail(job, str(error))
+            return
+        job.started = time.monotonic()
+        if not job.remaining:
+            self._finish(job)
+            return
+        job.state = "running"
+        self._run_next(job)
+        self._report(f"{job.name} started")
 
-    def _next(self, job: Job, log: IO[bytes]) -> None:
-        command = job.left.popleft()
-        log.write(f"\n$ {shlex.join(command)}\n".encode())
-        log.flush()
-        job.process = Popen(command, stdin=DEVNULL, stdout=log, stderr=log, env=self._environment())
+    def _run_next(self, job: Job) -> None:
+        assert job.log is not None
+        command = job.remaining.popleft()
+        job.log.write(f"\n$ {shlex.join(command)}\n".encode())
+        job.log.flush()
+        job.process = Popen(command, stdin=DEVNULL, stdout=job.log, stderr=job.log, env=self._environment())
 
     def _environment(self) -> Mapping[str, str]:
-        """Where several commands run at once, each has one thread."""
-        one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"} if self.count > 1 else {}
-        return {**os.environ, **one, "TOKENIZERS_PARALLELISM": "false"}
+        """The environment of a command; one thread each where several run at the same time."""
+        threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"} if self.count > 1 else {}
+        return {**os.environ, **threads, "TOKENIZERS_PARALLELISM": "false"}
 
-    def _look(self, jobs: Sequence[Job]) -> None:
-        """See which commands have ended, and go on with the next of each."""
-        for job in jobs:
-            if job.process is None or job.process.poll() is None:
-                continue
-            status, job.process = job.process.returncode, None
-            if status:
-                self._fail(job, jobs, f"status {status}: {self._tail(job)}")
-            elif job.left:
-                log = self._log(job)
-                assert log is not None
-                with log:
-                    self._next(job, log)
-            else:
-                job.state, job.seconds = "done", time.monotonic() - job.seconds
-                job.finish()
-                self._tell(jobs, f"{job.name} done in {job.seconds:.0f} s")
+    def _poll(self, job: Job) -> None:
+        """Continue a job whose command has ended."""
+        assert job.process is not None
+        if job.process.poll() is None:
+            return
+        status = job.process.returncode
+        if status:
+            self._fail(job, f"status {status}: {self._log_tail(job)}")
+        elif job.remaining:
+            self._run_next(job)
+        else:
+            self._finish(job)
+            self._report(f"{job.name} done in {time.monotonic() - job.started:.0f} s")
 
-    def _fail(self, job: Job, jobs: Sequence[Job], reason: str) -> None:
-        job.state, job.reason = "failed", reason
-        self._tell(jobs, f"{job.name} failed: {reason}")
+    def _finish(self, job: Job) -> None:
+        if job.finish is not None:
+            job.finish()
+        self._close(job, "done")
 
-    def _tail(self, job: Job) -> str:
-        """The end of a log."""
-        path = self.logs / f"{job.name.replace('/', '--')}.log"
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        last = max((number for number, line in enumerate(lines) if line.startswith("$ ")), default=-1)
-        return "\n".join(lines[last + 1 :][-_TAIL:]) or f"no output, see {path}"
+    def _fail(self, job: Job, reason: str) -> None:
+        job.reason = reason
+        self._close(job, "failed")
+        self._report(f"{job.name} failed: {reason}")
 
-    def _tell(self, jobs: Sequence[Job], text: str) -> None:
-        count = {state: sum(job.state == state for job in jobs) for state in ("done", "running", "failed")}
-        failed = f", {count['failed']} failed" if count["failed"] else ""
-        self._told_at = time.monotonic()
-        self.tell(f"{count['done']} of {len(jobs)} done, {count['running']} running{failed}: {text}")
+    def _close(self, job: Job, state: str) -> None:
+        job.state, job.process = state, None
+        if job.log is not None:
+            job.log.close()
 
-    def _stop(self, jobs: Sequence[Job], reason: str) -> None:
-        """Ask what runs to stop; training saves before it does."""
-        self.tell(f"{reason}: what runs saves and stops; the same command goes on")
+    def _log_path(self, job: Job) -> Path:
+        return self.logs / f"{job.name.replace('/', '--')}.log"
+
+    def _log_tail(self, job: Job) -> str:
+        """The last lines of the last command in a log."""
+        path = self._log_path(job)
+        _, _, output = path.read_text(encoding="utf-8", errors="replace").rpartition("\n$ ")
+        return "\n".join(output.strip().splitlines()[1:][-_TAIL:]) or f"no output, see {path}"
+
+    def _report(self, text: str) -> None:
+        done, running, failed = (len(self._in_state(state)) for state in ("done", "running", "failed"))
+        failures = f", {failed} failed" if failed else ""
+        self._last_report = time.monotonic()
+        self.progress.log(f"{done} of {len(self._jobs)} done, {running} running{failures}: {text}")
+
+    def _stop(self, reason: str) -> None:
+        """Ask running commands to stop; training saves its state first."""
+        self.progress.log(f"{reason}: stopping what runs; run the same command again to resume")
         self.stopped = True
-        running = [job for job in jobs if job.process is not None]
-        for job in running:
-            assert job.process is not None
-            job.process.terminate()
-        for job in running:
-            assert job.process is not None
+        running = [(job, job.process) for job in self._in_state("running") if job.process is not None]
+        for _, process in running:
+            process.terminate()
+        for job, process in running:
             try:
-                job.process.wait(_PATIENCE)
+                process.wait(_STOP_SECONDS)
             except TimeoutExpired:
-                job.process.kill()
-            job.state, job.process = "waiting", None
+                process.kill()
+            self._close(job, "waiting")
 
 
 def treeformer(*arguments: str | Path) -> Command:
-    """The command ``treeformer ARGUMENTS`` of this Python."""
+    """The command ``treeformer ARGUMENTS``, run by this Python."""
     return [sys.executable, "-m", "treeformer", *map(str, arguments)]
 
 
-def _locked(stream: IO[bytes]) -> bool:
-    """Lock a file; whoever inherits it keeps the lock, also when we are gone. False if another has it."""
+def _lock(stream: IO[bytes]) -> bool:
+    """Lock a file, also for processes that inherit it; False if another process holds the lock."""
     if os.name == "nt":
         return True
     import fcntl

@@ -33,16 +33,17 @@ def attention(
 
     treeformer analyse attention runs/multi30k-en-de --split test
     """
-    from treeformer.analysis.attention_share import attention_share, save_shares
+    from treeformer.analysis.attention_share import attention_share
+    from treeformer.analysis.workspace import attention_path
 
-    found = attention_share(run, split, data=data, device=device)
-    save_shares(found, run, split)
+    shares = attention_share(run, split, data, device=device)
+    shares.save(attention_path(run, split))
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(shares.as_json()))
         return
-    rows = [["decoder layer", "on nodes", *(f"{name} %" for name in found["layers"][0]["quantiles"])]]
-    for number, layer in enumerate((*found["layers"], found["all"]), start=1):
-        name = str(number) if number <= len(found["layers"]) else "all"
-        rows.append([name, *(f"{share:.1f}" for share in (layer["mean"], *layer["quantiles"].values()))])
+    rows = [["decoder layer", "on nodes", *(f"{name} %" for name in shares.all.quantiles)]]
+    layers = {str(number): layer for number, layer in enumerate(shares.layers, start=1)}
+    for name, layer in (layers | {"all": shares.all}).items():
+        rows.append([name, *(f"{share:.1f}" for share in (layer.mean, *layer.quantiles.values()))])
     print(table(rows))
-    print(f"nodes among positions: {found['positions']['mean']:.1f} % ({found['examples']} sentences)")
+    print(f"nodes among positions: {shares.positions.mean:.1f} % ({shares.examples} sentences)")

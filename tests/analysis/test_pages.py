@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from treeformer.analysis.page import page
+from treeformer.analysis.experiments import experiment
+from treeformer.analysis.pages import markdown, page
 from treeformer.analysis.plots import plot
-from treeformer.analysis.results import load_found
-from treeformer.analysis.tables import markdown
+from treeformer.analysis.results import Results, load_results
+
+RESULTS = Path(__file__).parents[2] / "results"
+NAMES = ("classification", "translation", "ablations", "controls", "data-size", "attention-share", "speed")
 
 VERSIONS = {"torch": "2.11.0", "transformers": "5.17.0"}
 
@@ -53,7 +56,11 @@ def compared(task: str, label: str, **more: Any) -> dict[str, Any]:
     return {**entry, "difference": 3.5, "low": 1.0, "high": 6.0, "p": 0.0009, **more}
 
 
-def classification() -> dict[str, Any]:
+def classification(**changes: Any) -> Results:
+    return Results.model_validate(content() | changes)
+
+
+def content() -> dict[str, Any]:
     tree = row("sst5", "Tree Transformer", "tree-transformer", [run(s, 46.0 + s) for s in (1, 2, 3)])
     plain = row("sst5", "Transformer, sentences", "transformer", [run(1, 40.0)])
     absent = row("imdb", "BiLSTM", "bilstm", [])
@@ -82,10 +89,9 @@ def test_scores_stand_beside_the_papers_with_spread_seeds_significance_and_costs
 
 
 def test_tasks_that_have_a_score_stand_beside_each_other_and_another_task_of_the_paper_is_named() -> None:
-    found = classification()
-    assert "| SST-5 |" not in markdown(found)
-    found["rows"].append(row("agreement", "Tree Transformer", "tree-transformer", [run(1, 90.0)]))
-    lines = markdown(found).splitlines()
+    assert "| SST-5 |" not in markdown(classification())
+    agreement = row("agreement", "Tree Transformer", "tree-transformer", [run(1, 90.0)])
+    lines = markdown(classification(rows=[*content()["rows"], agreement])).splitlines()
     assert "|  | SST-5 | paper | SVA-AMALGUM | paper (SVA of Linzen et al.) |" in lines
     assert "| Transformer, sentences | 40.0 (1 of 3 seeds) | 37.6 |  |  |" in lines
     assert "| Tree Transformer | 48.0 ± 1.0 | 47.4 | 90.0 (1 of 3 seeds) | 98.0 |" in lines
@@ -93,12 +99,8 @@ def test_tasks_that_have_a_score_stand_beside_each_other_and_another_task_of_the
 
 def test_translation_has_both_scores_and_their_signatures() -> None:
     runs = [run(1, 38.123, bleu=True)]
-    found = classification() | {
-        "name": "translation",
-        "rows": [row("multi30k-en-de", "Tree Transformer", "tree-transformer", runs, seeds=1)],
-        "comparisons": [],
-    }
-    text = markdown(found)
+    rows = [row("multi30k-en-de", "Tree Transformer", "tree-transformer", runs, seeds=1)]
+    text = markdown(classification(name="translation", rows=rows, comparisons=[]))
     assert "| Tree Transformer | 38.12 | 37.12 | 1 seed | 29.47 | – | – | 551,621 |" in text
     assert "BLEU of tokens: `nrefs:1|case:mixed|tok:none`" in text
 
@@ -106,16 +108,16 @@ def test_translation_has_both_scores_and_their_signatures() -> None:
 @pytest.mark.parametrize("name", ["classification", "data-size"])
 def test_a_picture_is_drawn_and_the_same_each_time(tmp_path: Path, name: str) -> None:
     pytest.importorskip("matplotlib")
-    found = classification() | {"name": name}
+    found = classification(name=name)
     for copy in ("a.svg", "b.svg"):
         plot(found, tmp_path / copy)
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
-def test_the_page_has_every_table_and_what_was_not_run_with_its_command_and_minutes(tmp_path: Path) -> None:
-    (tmp_path / "classification.json").write_text(json.dumps(classification()))
-    (tmp_path / "quick-ablations.json").write_text(json.dumps(classification()))
+def test_the_page_has_every_table_and_what_was_not_run_with_its_command(tmp_path: Path) -> None:
+    (tmp_path / "classification.json").write_text(json.dumps(content()))
+    (tmp_path / "quick-ablations.json").write_text(json.dumps(content()))
     (tmp_path / "classification.svg").write_text("<svg/>")
     (tmp_path / "classification.remarks.md").write_text("Less than the paper: **one** layer.\n")
     text = page(tmp_path)
@@ -126,15 +128,39 @@ def test_the_page_has_every_table_and_what_was_not_run_with_its_command_and_minu
     assert "### Not run" not in text
     lines = {tuple(line.split(" | ")[:2]): line for line in text.splitlines()}
     missing = lines["| classification", "SST-5"]
-    assert "BiLSTM, every phrase; Tree-LSTM | 14 | about 21 |" in missing
+    assert "BiLSTM, every phrase; Tree-LSTM | 14 |" in missing
     assert "Transformer, every phrase (seeds 2, 3);" in missing
     assert missing.endswith("| `treeformer reproduce classification --data DATA --only sst5` |")
     assert "; Tree Transformer, 10 %;" in lines["| data-size", "SST-5"]
-    assert "| speed |  | all |  | 1–10 | `treeformer reproduce speed --data DATA` |" in text
-    assert "not known" in text
+    assert "| speed |  | all |  | `treeformer reproduce speed --data DATA` |" in text
 
 
 def test_other_json_is_not_taken_for_results(tmp_path: Path) -> None:
     (tmp_path / "speed.json").write_text("[]")
     with pytest.raises(ValueError, match="not written by treeformer reproduce"):
-        load_found(tmp_path / "speed.json")
+        load_results(tmp_path / "speed.json")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "parameters"])
+def test_results_are_read_and_written_without_a_change_and_pages_are_up_to_date(
+    tmp_path: Path, name: str
+) -> None:
+    path = RESULTS / f"{name}.json"
+    results = load_results(path)
+    assert results is not None
+    results.save(tmp_path / "copy.json")
+    assert (tmp_path / "copy.json").read_bytes() == path.read_bytes()
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == markdown(results), (
+        "run treeformer reproduce page"
+    )
+    assert tuple(results.notes) == experiment(name).notes
+
+
+def test_the_page_of_all_results_is_up_to_date() -> None:
+    written = (RESULTS.parent / "docs" / "results.md").read_text(encoding="utf-8")
+    assert written == page(RESULTS), "run treeformer reproduce page"
+
+
+def test_the_finding_comes_first() -> None:
+    finding = "- SST-5: highest accuracy 48.0 ± 1.0 (Tree Transformer)."
+    assert markdown(classification()).splitlines()[2] == finding
