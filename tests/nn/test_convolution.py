@@ -37,8 +37,8 @@ def in_a_loop(module: Any, states: Tensor, lengths: list[int], before: int) -> T
             for c in range(d):
                 head = c // (d // module.heads)
                 if isinstance(module, DynamicConvolution):
-                    rows = module.predict.weight[head * module.width : (head + 1) * module.width]
-                    kernel = (rows @ inputs[b, i]).softmax(0)
+                    predictor = module.predict.weight[head * module.width : (head + 1) * module.width]
+                    kernel = (predictor @ inputs[b, i]).softmax(0)
                 else:
                     kernel = module.weight[head].softmax(0)
                 places = [i + j - before for j in range(module.width)]
