@@ -194,7 +194,8 @@ class TreeProcessor:
         """The tree of one sentence as models read it, over whole words."""
         if self.settings.binary and not exact:
             tree = binary_as_sst(tree)
-        tree = _control_tree(tree, self.settings.trees)
+        if self.settings.trees != "parsed":
+            tree = _control_tree(tree, self.settings.trees)
         return collapse(tree) if self.settings.unary == "collapse" else tree
 
     def _nodes_over_pieces(self, tree: Tree, starts: Sequence[int]) -> Iterator[tuple[str, Span, int]]:
@@ -230,7 +231,7 @@ def label_list(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def _control_tree(tree: Tree, kind: TreeKind) -> Tree:
-    """The tree itself, or a control tree over its words."""
+    """A control tree over the words of a tree."""
     match kind:
         case "shuffled":
             return shuffled_labels(tree, _seed_of(tree))

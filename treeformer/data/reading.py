@@ -59,7 +59,7 @@ class Reading:
         """The place that represents each part: its node, or the only piece of a word."""
         words = len(self.tree.words)
         places = {word: start for word, start in enumerate(self.piece_starts[:-1])}
-        places |= {part: place for place, part in enumerate(self.node_parts, start=self.leaves)}
+        places |= {part: place for place, part in enumerate(self.node_parts, start=self.piece_starts[-1])}
         for node, (first, _) in enumerate(self.tree.spans):
             places.setdefault(words + node, places[first])  # the node of the word's pieces took its place
         return [places[part] for part in range(words + len(self.tree))]

@@ -95,27 +95,17 @@ class Examples(Protocol):
         ...
 
 
-class ExampleList:
+class ExampleList(list[Example]):
     """Examples in memory."""
-
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self._examples = examples
-
-    def __len__(self) -> int:
-        return len(self._examples)
-
-    def __getitem__(self, index: int) -> Example:
-        return self._examples[index]
 
     def columns(self, numbers: NDArray[np.int64]) -> Columns:
         """See `Examples.columns`."""
-        return Columns.of([self._examples[number] for number in numbers])
+        return Columns.of([self[number] for number in numbers])
 
     @property
     def sizes(self) -> Integers:
-        """See `Examples.sizes`."""
-        sizes = [(len(own.input_ids), len(own.node_ids), _length(own.target_ids)) for own in self._examples]
-        return integers(sizes).reshape(-1, 3)
+        """See `Examples.sizes`; inputs have no target tokens."""
+        return integers([(len(one.input_ids), len(one.node_ids), 0) for one in self]).reshape(-1, 3)
 
 
 class SplitWriter:
@@ -364,7 +354,3 @@ _NO_SPANS: Integers = np.empty((0, 2), np.int32)
 def integers(values: Sequence[Any]) -> Integers:
     """The values as an array of int32, the type of all columns."""
     return np.array(values, dtype=np.int32)
-
-
-def _length(ids: Integers | None) -> int:
-    return 0 if ids is None else len(ids)

@@ -21,7 +21,7 @@ def aligned_translations(
 
     The search raises TimeoutError after ``seconds``.
     """
-    examples = ExampleList([reading.example for reading in readings])
+    examples = ExampleList(reading.example for reading in readings)
     best = [hypotheses[0] for hypotheses in translator.decode(examples, seconds=seconds)]
     return [_aligned(translator, *pair) for pair in zip(readings, best, strict=True)]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -58,14 +58,20 @@ class Classifier:
 
     def classify(self, readings: Sequence[Reading]) -> list[Classification]:
         """The classification of each reading."""
-        logits = self.logits(ExampleList([reading.example for reading in readings]))
+        logits = self.logits(ExampleList(reading.example for reading in readings))
         return [self._classification(*pair) for pair in zip(readings, logits, strict=True)]
 
+    @torch.inference_mode()
     def logits(self, examples: Examples) -> list[Logits]:
-        """The logits of each example, on the CPU."""
-        logits: dict[int, Logits] = {}
+        """The logits of each example, on the CPU; the largest batches are computed first."""
+        reads, device = self.system.reads, self.model.device
         sizes = examples.sizes
-        for numbers, output in self._outputs(examples):
+        tokens = sizes[:, : 2 if reads == "trees" else 1].sum(1)
+        order = np.argsort(-tokens, kind="stable").tolist()
+        logits: dict[int, Logits] = {}
+        for numbers in split_by_padding(order, tokens.__getitem__, budget=_TOKENS):
+            inputs = input_tensors(examples.columns(np.array(numbers)), reads=reads)
+            output = self.model(**{name: value.to(device) for name, value in inputs.items()})
             roots = output.logits.float().cpu()
             if output.get("node_logits") is None:
                 logits |= {number: Logits(roots[row], None) for row, number in enumerate(numbers)}
@@ -75,16 +81,6 @@ class Classifier:
                 n, m, _ = sizes[number]
                 logits[number] = Logits(roots[row], torch.cat([leaves[row, :n], nodes[row, :m]]))
         return [logits[number] for number in range(len(examples))]
-
-    @torch.inference_mode()
-    def _outputs(self, examples: Examples) -> Iterator[tuple[list[int], Any]]:
-        """The numbers of the examples of each batch, largest first, and the output of the model."""
-        reads = self.system.reads
-        sizes = examples.sizes[:, : 2 if reads == "trees" else 1].sum(1)
-        largest_first = np.argsort(-sizes, kind="stable").tolist()
-        for numbers in split_by_padding(largest_first, sizes.__getitem__, budget=_TOKENS):
-            inputs = input_tensors(examples.columns(np.array(numbers)), reads=reads)
-            yield numbers, self.model(**{name: value.to(self.model.device) for name, value in inputs.items()})
 
     def _classification(self, reading: Reading, logits: Logits) -> Classification:
         """The answer for one reading; a node over a single word replaces the answer of the word."""

@@ -75,7 +75,7 @@ class Translator:
         self, readings: Sequence[Reading], count: int = 1, **options: Any
     ) -> list[list[Translation]]:
         """The ``count`` best translations of each reading, best first."""
-        examples = ExampleList([reading.example for reading in readings])
+        examples = ExampleList(reading.example for reading in readings)
         pairs = zip(readings, self.decode(examples, count, **options), strict=True)
         return [
             [self.translation(hypothesis, reading.failures) for hypothesis in hypotheses]
