@@ -1,4 +1,4 @@
-# Everything runs in .venv, made from constraints.txt by whichever target needs it first.
+# Everything runs in .venv. The first target that needs it creates it from constraints.txt.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 HOLD ?=
+PYTEST ?= # more options for make test, such as PYTEST='--durations 30'
 BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
@@ -32,7 +33,7 @@ demo: $(INSTALLED) ## train a Tree Transformer and a Transformer side by side, p
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) ## run the tests and the examples in docstrings, on all cores
-	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto
+	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
 
 test-java: $(INSTALLED) ## install CoreNLP into .cache/corenlp (1.4 GB, needs Java and Maven) and test with it
 	$(BIN)/python -m treeformer parser install corenlp --folder .cache/corenlp --language en --language de --language fr
