@@ -1,4 +1,4 @@
-"""Recipes: what is wrong in one is said with its key."""
+"""Recipes are read from YAML; errors name the wrong key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECIPES = Path(__file__).parents[1] / "recipes"
 
 
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("parser-*.yaml")), ids=lambda path: path.name)
-def test_every_recipe_of_a_parser_can_be_read_and_names_its_licences(path: Path) -> None:
+def test_every_parser_recipe_is_valid_and_names_licences(path: Path) -> None:
     recipe = ParserRecipe.load(path)
     assert all(source.licence for source in recipe.trees)
     assert path.read_text().startswith(f"# treeformer parser train recipes/{path.name} ")
@@ -32,7 +32,7 @@ def test_every_recipe_of_a_parser_can_be_read_and_names_its_licences(path: Path)
         ),
     ],
 )
-def test_a_recipe_that_is_wrong_is_refused_by_key(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_recipe_is_refused_by_key(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
@@ -42,7 +42,7 @@ def test_a_recipe_that_is_wrong_is_refused_by_key(tmp_path: Path, text: str, mes
 GOOD = "{name: x, language: en, trees: [{file: a, licence: b}], learning: {updates: 3}}"
 
 
-def test_overrides_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
+def test_overrides_replace_values_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(GOOD)
     recipe = ParserRecipe.load(path, ["learning.updates=7", "name=y", "learning.batch_words=5"])
@@ -59,21 +59,21 @@ def test_overrides_take_the_place_of_what_the_file_says(tmp_path: Path) -> None:
         ("learning.updates=[", "not YAML"),
     ],
 )
-def test_an_override_that_is_wrong_is_refused(tmp_path: Path, override: str, message: str) -> None:
+def test_a_wrong_override_is_refused(tmp_path: Path, override: str, message: str) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(GOOD)
     with pytest.raises(ValueError, match=message):
         ParserRecipe.load(path, [override])
 
 
-def test_near_keys_are_found_in_lists(tmp_path: Path) -> None:
+def test_near_keys_are_suggested_in_lists(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text("{name: x, language: en, trees: [{file: a, license: b}]}")
     with pytest.raises(ValueError, match=r"license: no such key, did you mean licence\?"):
         ParserRecipe.load(path)
 
 
-def test_an_override_changes_one_place_even_where_an_alias_stands_for_two(tmp_path: Path) -> None:
+def test_an_override_changes_one_of_two_keys_that_share_a_yaml_alias(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text("a: {sizes: &sizes {width: 1}}\nb: {sizes: *sizes}")
 

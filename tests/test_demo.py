@@ -1,4 +1,4 @@
-"""The demo on a few sentences and updates: both models are trained and scored, and there is a picture."""
+"""The demo, on a few sentences and updates."""
 
 import lzma
 import os
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 SIZES = {"train": 80, "dev": 10, "test": 30}
 
 
-def test_the_demo_scores_both_models_and_leaves_a_picture_and_runs(tmp_path: Path) -> None:
+def test_the_demo_scores_both_models_and_writes_a_picture_and_runs(tmp_path: Path) -> None:
     data, output = tmp_path / "data", tmp_path / "new"
     data.mkdir()
     for split, size in SIZES.items():

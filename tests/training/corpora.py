@@ -32,21 +32,21 @@ def score(words: tuple[str, ...]) -> str:
     return str(round(sum(SCORES[word] for word in words) / len(words)))
 
 
-def sentiment_tree(chance: random.Random) -> tuple[Tree, Tree]:
-    """A tree of sentiments, and one of phrase labels over the same spans."""
-    words = tuple(chance.choices(list(SCORES), k=chance.randint(2, 9)))
-    shape = random_tree(words, seed=chance.randrange(10**6))
+def sentiment_tree(generator: random.Random) -> tuple[Tree, Tree]:
+    """A tree of sentiments, and a tree of phrase labels over its spans."""
+    words = tuple(generator.choices(list(SCORES), k=generator.randint(2, 9)))
+    shape = random_tree(words, seed=generator.randrange(10**6))
     labels = [score(words[start:end]) for start, end in shape.spans]
     scored = Tree(words, [score((word,)) for word in words], labels, shape.spans)
     return scored, Tree(words, ["NN"] * len(words), [f"X{len(label)}" for label in labels], shape.spans)
 
 
 def sentiment_files(folder: Path, sizes: dict[str, int]) -> None:
-    """Files like those of SST."""
-    chance = random.Random(1)
+    """Write files in the format of SST."""
+    generator = random.Random(1)
     folder.mkdir(parents=True, exist_ok=True)
     for split, size in sizes.items():
-        pairs = [sentiment_tree(chance) for _ in range(size)]
+        pairs = [sentiment_tree(generator) for _ in range(size)]
         for name, trees in zip(("txt", "phrases"), zip(*pairs, strict=True), strict=True):
             (folder / f"{split}.{name}").write_text("".join(f"{tree}\n" for tree in trees))
 
@@ -71,18 +71,18 @@ def sentiment_recipe(path: Path, **training: Any) -> Path:
 
 
 def sentiment(folder: Path) -> PreparedCorpus:
-    """The prepared corpus, and beside it its recipe ``recipe.yaml``."""
+    """A prepared corpus of sentiments, with ``recipe.yaml`` beside it."""
     sentiment_files(folder / "files", {"train": 60, "dev": 20})
     recipe = Recipe.load(sentiment_recipe(folder / "recipe.yaml"))
     return prepare(recipe.data, folder / "files", folder / "prepared", progress=Progress())
 
 
 def translation(folder: Path) -> PreparedCorpus:
-    """A corpus of sentences to be said backwards, prepared, and beside it its recipe ``recipe.yaml``."""
-    chance = random.Random(1)
+    """A prepared corpus whose targets are the sources backwards, with ``recipe.yaml`` beside it."""
+    generator = random.Random(1)
     folder.mkdir(parents=True)
     for split, size in {"train": 60, "dev": 20}.items():
-        pairs = [sentiment_tree(chance)[1] for _ in range(size)]
+        pairs = [sentiment_tree(generator)[1] for _ in range(size)]
         (folder / f"{split}.en").write_text("".join(f"{' '.join(tree.words)}\n" for tree in pairs))
         (folder / f"{split}.de").write_text("".join(f"{' '.join(tree.words[::-1])}\n" for tree in pairs))
         (folder / f"{split}.trees").write_text("".join(f"{tree}\n" for tree in pairs))
@@ -108,14 +108,14 @@ def translation(folder: Path) -> PreparedCorpus:
 
 
 def experiment(corpus: PreparedCorpus, *changes: str) -> Recipe:
-    """The recipe beside a corpus, with other values."""
+    """The recipe beside a corpus, with overrides."""
     return Recipe.load(corpus.folder.parent / "recipe.yaml", changes)
 
 
-TIMES = {"tokens_per_second", "updates_per_second", "waiting"}  #: what differs from run to run
+TIMES = {"tokens_per_second", "updates_per_second", "waiting"}  #: metrics that differ from run to run
 
 
 def metrics(run: Path) -> list[dict[str, float]]:
-    """The lines of a run's metrics without times."""
+    """Lines of a run's metrics, without times."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return [{name: value for name, value in line.items() if name not in TIMES} for line in lines]

@@ -1,8 +1,8 @@
-"""Train in a process that is killed at random moments, again and again, until it is done.
+"""Train in a process that is killed at random moments until training is finished.
 
     python -m tests.training.killed PREPARED RUN SEED CHANGES…
 
-Prints how often it was killed, and how often in the middle of a save. The process that trains is a fork of
+Prints the number of kills, and how many of them were during a save. The process that trains is a fork of
 this one, which saves the time to import torch.
 """
 
@@ -23,7 +23,7 @@ from treeformer.training.loop import train
 
 
 def wait_for_more(state: Path, child: int) -> None:
-    """Wait until there is a checkpoint more, or the process has ended."""
+    """Wait for another checkpoint or the end of the process."""
     last = checkpoints.steps(state)[-1:]
     while checkpoints.steps(state)[-1:] == last:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
@@ -32,7 +32,7 @@ def wait_for_more(state: Path, child: int) -> None:
 
 
 def main(prepared: str, folder: str, seed: str, *changes: str) -> None:
-    chance = random.Random(int(seed))
+    generator = random.Random(int(seed))
     kills = in_saves = 0
     corpus, state = PreparedCorpus.open(prepared), Path(folder) / "state"
     while True:
@@ -44,9 +44,9 @@ def main(prepared: str, folder: str, seed: str, *changes: str) -> None:
                 print(error, file=sys.stderr, flush=True)
                 os._exit(1)
             os._exit(0)
-        if chance.random() < 0.75:  # else it may be killed before it does anything
+        if generator.random() < 0.75:  # else it may be killed before its first update
             wait_for_more(state, child)
-        time.sleep(chance.uniform(0, 0.12))
+        time.sleep(generator.uniform(0, 0.12))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status):
@@ -55,7 +55,7 @@ def main(prepared: str, folder: str, seed: str, *changes: str) -> None:
         kills += 1
         in_saves += any(state.glob(".*.part"))
         for step in checkpoints.steps(state):
-            checkpoints.load(state / str(step))  # all that have a name are whole
+            checkpoints.load(state / str(step))  # fails if it is incomplete
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Checkpoints are whole or not there."""
+"""Checkpoints and files are complete or absent."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 import torch
 
-from treeformer.storage import write_file
+from treeformer.storage import move_folder, remove_folder, write_file
 from treeformer.training import checkpoints
 from treeformer.training.checkpoints import Position
 
 
 def tensors(seed: int, size: int = 10) -> dict[str, dict[str, torch.Tensor]]:
-    chance = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     return {
-        "model": {"weight": torch.randn(size, 3, generator=chance), "scalar": torch.tensor(seed)},
+        "model": {"weight": torch.randn(size, 3, generator=generator), "scalar": torch.tensor(seed)},
         "random": {"cpu.0": torch.arange(seed, dtype=torch.uint8)},
     }
 
 
 @contextmanager
 def disk_with_room_for(size: int) -> Iterator[None]:
-    """Files cannot grow past ``size``: for a program that is like a full disk."""
+    """Limit the size of files, which has the effect of a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -39,7 +39,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_what_is_saved_comes_back_bit_for_bit_and_nothing_is_a_pickle(tmp_path: Path) -> None:
+def test_a_checkpoint_is_restored_bit_for_bit_and_contains_no_pickle(tmp_path: Path) -> None:
     saved = tensors(7)
     position = Position(step=7, best=0.1 + 0.2, best_step=5, seconds=1 / 3)
     place = checkpoints.save(tmp_path / "state", saved, position)
@@ -53,7 +53,7 @@ def test_what_is_saved_comes_back_bit_for_bit_and_nothing_is_a_pickle(tmp_path: 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "random.safetensors", "facts.json", "manifest.json"])
 @pytest.mark.parametrize("damage", ["cut", "empty", "missing", "changed"])
-def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
+def test_a_damaged_checkpoint_is_detected_and_the_previous_one_is_used(
     tmp_path: Path, file: str, damage: str
 ) -> None:
     for step in (1, 2):
@@ -79,15 +79,15 @@ def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(
     assert names(tmp_path) == {"1"}
 
 
-def test_if_none_is_whole_that_is_said_and_nothing_is_removed(tmp_path: Path) -> None:
+def test_if_every_checkpoint_is_damaged_nothing_is_removed(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, tensors(1), Position(1))
     (tmp_path / "1" / "facts.json").write_text("{")
     with pytest.raises(ValueError, match="every checkpoint is damaged"):
-        checkpoints.latest(tmp_path, lambda text: None)
+        checkpoints.latest(tmp_path, lambda message: None)
     assert names(tmp_path) == {"1"}
 
 
-def test_what_an_interrupted_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> None:
+def test_the_rest_of_an_interrupted_save_is_ignored_and_removed(tmp_path: Path) -> None:
     assert checkpoints.latest(tmp_path / "state", print) is None
     checkpoints.save(tmp_path, tensors(1), Position(1))
     (tmp_path / ".2.part").mkdir()
@@ -97,7 +97,7 @@ def test_what_an_interrupted_save_left_is_no_checkpoint_and_goes(tmp_path: Path)
     assert names(tmp_path) == {"1"}
 
 
-def test_a_full_disk_leaves_the_previous_one_and_says_what_to_do(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_previous_checkpoint_and_names_the_remedy(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, tensors(1, 1000), Position(1))
     with (
         disk_with_room_for(5000),
@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_the_previous_one_and_says_what_to_do(tmp_path: Path)
     assert names(tmp_path) == {"1"}
 
 
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_completely_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     for content in (b"{}", json.dumps({"a": 1}).encode()):
         write_file(path, content)
@@ -122,7 +122,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert names(tmp_path) == {"run.json"}
 
 
-def test_pruning_keeps_the_last_regular_ones_the_wanted_and_the_latest(tmp_path: Path) -> None:
+def test_pruning_keeps_the_last_regular_the_wanted_and_the_latest_checkpoints(tmp_path: Path) -> None:
     for step in (10, 20, 25, 30, 40, 45):
         checkpoints.save(tmp_path, tensors(1), Position(step))
     checkpoints.prune(tmp_path, every=10, keep=2, wanted={25, 0})
@@ -137,3 +137,14 @@ def test_the_average_is_the_mean_of_each_tensor() -> None:
     expected = (one["weight"] + two["weight"] + three["weight"]) / 3
     assert mean["weight"].dtype == torch.float32
     torch.testing.assert_close(mean["weight"], expected)
+
+
+def test_a_folder_takes_the_place_of_another_and_is_removed(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    move_folder(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old" / "file").read_text() == "new"
+    assert names(tmp_path) == {"old"}
+    remove_folder(tmp_path / "old")
+    assert names(tmp_path) == set()

@@ -1,4 +1,4 @@
-"""What graphs are recorded and replayed with. On a GPU the real ones are used, elsewhere a stand-in."""
+"""Recording and replaying of CUDA graphs: real ones on a GPU, a stand-in elsewhere."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from treeformer.training.updates import Updater
 
 
 class Replay:
-    """Does the recorded work again, on the memory that it was recorded with."""
+    """Repeats the recorded work on the memory it was recorded with."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.replay = work
 
 
 class StandIn:
-    """Records on the CPU: a graph is the work itself."""
+    """Stand-in for `Recorder` on a CPU: a graph is the work itself."""
 
     device = torch.device("cpu")
 
@@ -50,13 +50,13 @@ def recorder() -> Any:
 
 
 def parts() -> list[dict[str, Tensor]]:
-    """Batches of two shapes, one of which comes again and again with other contents."""
+    """Batches of two shapes; one shape occurs several times with different contents."""
     batch = batch_of()
     return [rows(batch, *chosen) for chosen in ([0, 1], [2, 3], [1, 2], [0, 1, 2], [3, 0], [2, 1], [0, 1])]
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_graphs_learn_what_is_learnt_without_them(dropout: float) -> None:
+def test_training_with_graphs_gives_the_weights_of_training_without(dropout: float) -> None:
     weights = []
     for graphed in (False, True):
         place = recorder()
@@ -73,7 +73,7 @@ def test_graphs_learn_what_is_learnt_without_them(dropout: float) -> None:
     torch.testing.assert_close(*weights)
 
 
-def test_a_shape_is_recorded_when_it_comes_again_and_buffers_take_new_contents() -> None:
+def test_the_second_batch_of_a_shape_is_recorded_and_buffers_take_new_contents() -> None:
     place = recorder()
     total = torch.zeros((), device=place.device)
 
@@ -89,7 +89,7 @@ def test_a_shape_is_recorded_when_it_comes_again_and_buffers_take_new_contents()
     assert len(work) == 2
 
 
-def test_past_the_limit_batches_are_worked_on_without_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_past_the_limit_batches_run_without_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "LIMIT", 1)
     place = recorder()
     total = torch.zeros((), device=place.device)

@@ -1,4 +1,4 @@
-"""Training as a whole: what a run leaves, when it stops, and what it refuses."""
+"""Complete trainings: what a run folder contains, when a run stops, and which input is refused."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def parallel(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
 
 
 def run(corpus: PreparedCorpus, output: Path, *changes: str, seed: int = 1) -> list[str]:
-    """Train on the CPU; what was said."""
-    told = LoggedLines()
-    train(experiment(corpus, *changes), corpus, output, seed=seed, device="cpu", progress=told)
-    return told.lines
+    """Train on the CPU; return the logged lines."""
+    progress = LoggedLines()
+    train(experiment(corpus, *changes), corpus, output, seed=seed, device="cpu", progress=progress)
+    return progress.lines
 
 
 def dev_losses(folder: Path) -> tuple[float, list[float]]:
-    """Of the mean of checkpoints, and of every look at a single one."""
-    looks = [line for line in metrics(folder) if "dev_loss" in line]
-    (averaged,) = [line["dev_loss"] for line in looks if "averaged" in line]
-    return averaged, [line["dev_loss"] for line in looks if "averaged" not in line]
+    """Dev loss of the mean of checkpoints, and of every other evaluation."""
+    evaluations = [line for line in metrics(folder) if "dev_loss" in line]
+    (averaged,) = [line["dev_loss"] for line in evaluations if "averaged" in line]
+    return averaged, [line["dev_loss"] for line in evaluations if "averaged" not in line]
 
 
 def mean_weights_are_loaded(folder: Path, steps: Sequence[int]) -> None:
@@ -75,7 +75,7 @@ def best_weights_are_loaded(corpus: PreparedCorpus, folder: Path) -> None:
         assert torch.equal(tensor, expected[name])
 
 
-def test_a_run_leaves_all_that_is_needed_to_use_and_to_repeat_it(
+def test_a_run_folder_has_all_that_is_needed_to_use_and_repeat_it(
     corpus: PreparedCorpus, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
@@ -106,14 +106,14 @@ def test_a_run_leaves_all_that_is_needed_to_use_and_to_repeat_it(
     assert facts["best"] == best
 
 
-def test_it_learns(corpus: PreparedCorpus, tmp_path: Path) -> None:
+def test_the_loss_falls(corpus: PreparedCorpus, tmp_path: Path) -> None:
     run(corpus, tmp_path / "run", "training.updates=100", "training.evaluate_every=50")
     losses = [line["loss"] for line in metrics(tmp_path / "run") if "loss" in line]
     assert losses[-1] < losses[0] / 2
 
 
 @pytest.mark.parametrize("system", ["tree-transformer", "transformer"])
-def test_translators_learn_too_and_know_how_to_decode(
+def test_translators_improve_and_record_how_to_decode(
     parallel: PreparedCorpus, tmp_path: Path, system: str
 ) -> None:
     run(parallel, tmp_path / "run", f"model={system}", "training.accumulation=2", "training.r_drop=1")
@@ -125,9 +125,7 @@ def test_translators_learn_too_and_know_how_to_decode(
     best_weights_are_loaded(parallel, tmp_path / "run")
 
 
-def test_the_best_translator_can_be_the_one_with_the_best_bleu(
-    parallel: PreparedCorpus, tmp_path: Path
-) -> None:
+def test_bleu_can_choose_the_best_translator(parallel: PreparedCorpus, tmp_path: Path) -> None:
     run(parallel, tmp_path / "run", "training.metric=bleu", "training.updates=24")
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     dev = {line["step"]: line["dev_bleu"] for line in metrics(tmp_path / "run") if "dev_bleu" in line}
@@ -135,31 +133,29 @@ def test_the_best_translator_can_be_the_one_with_the_best_bleu(
     assert 0 <= facts["best"] <= 100
 
 
-def test_a_plain_model_can_learn_from_every_phrase(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    said = [
+def test_a_plain_model_can_train_on_every_phrase(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    logs = [
         run(corpus, tmp_path / str(phrases), "model=transformer", f"systems.transformer.phrases={phrases}")
         for phrases in ("true", "false")
     ]
     counts = len(corpus["train"].phrases()), len(corpus["train"])
     assert counts[0] > counts[1]
-    for lines, count in zip(said, counts, strict=True):
+    for lines, count in zip(logs, counts, strict=True):
         assert f"{count:,} examples" in lines[0]
     resolved = yaml.safe_load((tmp_path / "true" / "recipe.yaml").read_text())
-    assert resolved["training"]["learning_rate"] == 0.02  # what the recipe says about this system
+    assert resolved["training"]["learning_rate"] == 0.02  # of this system alone
     assert list(resolved["systems"]) == ["transformer"]
 
 
 @pytest.mark.parametrize("phrases", ["true", "false"])
-def test_a_share_of_the_examples_is_of_the_same_sentences_for_every_system(
-    corpus: PreparedCorpus, phrases: str
-) -> None:
+def test_every_system_trains_on_one_share_of_the_sentences(corpus: PreparedCorpus, phrases: str) -> None:
     sentences = corpus["train"].share(0.5)
     for system in ("tree-transformer", "transformer"):
         changes = f"model={system}", f"systems.{system}.phrases={phrases}", "training.share=0.5"
-        found = training_examples(experiment(corpus, *changes), corpus)
-        whole = corpus["train"].phrases().within(sentences) if phrases == "true" else sentences
-        assert found.sizes.tolist() == whole.sizes.tolist()
-        assert len(found) < len(training_examples(experiment(corpus, *changes[:2]), corpus))
+        examples = training_examples(experiment(corpus, *changes), corpus)
+        expected = corpus["train"].phrases().within(sentences) if phrases == "true" else sentences
+        assert examples.sizes.tolist() == expected.sizes.tolist()
+        assert len(examples) < len(training_examples(experiment(corpus, *changes[:2]), corpus))
 
 
 def test_runs_repeat_to_the_bit_and_seeds_differ(corpus: PreparedCorpus, tmp_path: Path) -> None:
@@ -177,20 +173,20 @@ def test_accumulation_gives_the_losses_of_one_part(corpus: PreparedCorpus, tmp_p
         run(corpus, tmp_path / str(parts), still, f"training.accumulation={parts}", "training.clip=0.5")
     one, *others = (metrics(tmp_path / str(parts)) for parts in (1, 2, 3))
     for other in others:
-        for expected, found in zip(one, other, strict=True):
-            assert found == pytest.approx(expected, rel=1e-3)
+        for expected, line in zip(one, other, strict=True):
+            assert line == pytest.approx(expected, rel=1e-3)
 
 
-def test_it_stops_early_when_dev_does_not_gain(corpus: PreparedCorpus, tmp_path: Path) -> None:
+def test_training_stops_early_without_improvement_on_dev(corpus: PreparedCorpus, tmp_path: Path) -> None:
     changes = ["training.learning_rate=1e-12", "training.updates=100", "training.patience=2"]
     lines = run(corpus, tmp_path / "run", *changes)
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert facts["updates"] == 12  # looks at 4, which is the best, 8 and 12
+    assert facts["updates"] == 12  # evaluated after 4, which is the best, 8 and 12
     assert facts["best_step"] == 4
     assert "12 updates" in lines[-1]
 
 
-def test_the_best_is_by_loss_if_one_says_so(corpus: PreparedCorpus, tmp_path: Path) -> None:
+def test_loss_can_choose_the_best_classifier(corpus: PreparedCorpus, tmp_path: Path) -> None:
     run(corpus, tmp_path / "run", "training.metric=loss", "training.updates=40")
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     dev = {line["step"]: line["dev_loss"] for line in metrics(tmp_path / "run") if "dev_loss" in line}
@@ -219,7 +215,7 @@ def test_the_last_checkpoints_are_averaged_if_that_is_better_on_dev(
     assert dev.scores(model)["loss"] == pytest.approx(facts["best"])
 
 
-def test_the_average_is_kept_anyway_if_it_is_preferred(corpus: PreparedCorpus, tmp_path: Path) -> None:
+def test_a_preferred_average_is_kept_even_if_it_is_worse(corpus: PreparedCorpus, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     changes = ["training.metric=loss", "training.average=6", "training.updates=20", "training.save_every=5"]
     run(corpus, folder, *changes, "training.prefer_average=true", "training.evaluate_every=20")
@@ -272,7 +268,7 @@ def test_without_dev_the_last_weights_stay(tmp_path: Path) -> None:
         run(corpus, tmp_path / "other", "training.patience=3")
 
 
-def test_a_loss_that_is_no_number_ends_the_run_and_is_not_saved(
+def test_a_loss_that_is_not_finite_ends_the_run_and_is_not_saved(
     corpus: PreparedCorpus, tmp_path: Path
 ) -> None:
     changes = ["training.learning_rate=1e30", "training.warm_up=0", "training.schedule=constant"]
@@ -281,13 +277,13 @@ def test_a_loss_that_is_no_number_ends_the_run_and_is_not_saved(
     assert checkpoints.steps(tmp_path / "run" / "state") == []
 
 
-def test_metrics_can_be_seen_in_tensorboard(corpus: PreparedCorpus, tmp_path: Path) -> None:
+def test_metrics_are_written_for_tensorboard(corpus: PreparedCorpus, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     run(corpus, tmp_path / "run", "training.tensorboard=true")
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
 
 
-def test_what_changes_no_result_may_change_and_keys_of_later_versions_may_be_missing(
+def test_keys_without_effect_may_change_and_keys_of_later_versions_may_be_missing(
     corpus: PreparedCorpus, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
@@ -295,12 +291,22 @@ def test_what_changes_no_result_may_change_and_keys_of_later_versions_may_be_mis
     facts = json.loads((folder / "run.json").read_text())
     del facts["recipe"]["vectors"], facts["recipe"]["training"]["r_drop"]
     (folder / "run.json").write_text(json.dumps(facts))
-    told = run(corpus, folder, "training.updates=4", "training.workers=0", "training.log_every=1")
-    assert "is finished, after 4 updates" in told[0]
+    lines = run(corpus, folder, "training.updates=4", "training.workers=0", "training.log_every=1")
+    assert "is finished, after 4 updates" in lines[0]
+
+
+def test_recipe_and_corpus_can_be_paths(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    recipe, overrides, progress = corpus.folder.parent / "recipe.yaml", ["training.updates=4"], LoggedLines()
+    folder = tmp_path / "run"
+    facts = train(recipe, corpus.folder, folder, device="cpu", progress=progress, overrides=overrides)
+    assert (facts.finished, facts.updates) == (True, 4)
+    assert facts.model_dump(exclude_unset=True) == json.loads((folder / "run.json").read_text())
+    with pytest.raises(ValueError, match=r"give them to Recipe\.load"):
+        train(experiment(corpus), corpus, folder, device="cpu", progress=progress, overrides=overrides)
 
 
 class TestRefusals:
-    """What is wrong is said before anything is written."""
+    """Wrong input is refused before anything is written."""
 
     def test_another_recipe_seed_or_corpus_for_a_run(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
         folder = tmp_path / "run"
@@ -314,9 +320,9 @@ class TestRefusals:
             run(corpus, folder, "training.updates=4", seed=2)
         sentiment_files(tmp_path / "files", {"train": 50, "dev": 10})
         other = prepare(experiment(corpus).data, tmp_path / "files", tmp_path / "other", progress=Progress())
-        told = LoggedLines()
+        progress = LoggedLines()
         with pytest.raises(ValueError, match="another prepared corpus"):
-            train(experiment(corpus, "training.updates=4"), other, folder, device="cpu", progress=told)
+            train(experiment(corpus, "training.updates=4"), other, folder, device="cpu", progress=progress)
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
         assert "is finished, after 4 updates" in run(corpus, folder, "training.updates=4")[0]
 

@@ -28,7 +28,7 @@ SIZES = {"vocab_size": 40, "d_model": 16, "encoder_layers": 1, "attention_heads"
 
 
 def literal_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> float:
-    """Target by target, class by class."""
+    """The loss of each target and class, added up one by one."""
     total = 0.0
     classes = logits.shape[-1]
     for row, target in zip(logits.reshape(-1, classes).tolist(), targets.flatten().tolist(), strict=True):
@@ -98,7 +98,7 @@ def test_without_dropout_r_drop_changes_nothing() -> None:
     assert loss_sum(model, batch, r_drop=5.0)[0].item() == pytest.approx(loss_sum(model, batch)[0].item())
 
 
-def test_word_dropout_makes_a_share_of_the_words_unknown_and_nothing_else() -> None:
+def test_word_dropout_replaces_a_share_of_the_words_and_nothing_else() -> None:
     torch.manual_seed(1)
     ids = torch.randint(40, (50, 40))
     batch = {"input_ids": ids, "labels": torch.arange(50)}
@@ -113,7 +113,7 @@ def test_word_dropout_makes_a_share_of_the_words_unknown_and_nothing_else() -> N
 
 
 @pytest.mark.parametrize("r_drop", [0.0, 2.0])
-def test_the_loss_is_that_of_the_words_which_are_left(r_drop: float) -> None:
+def test_the_loss_is_computed_from_the_words_that_are_kept(r_drop: float) -> None:
     model = TransformerForSequenceClassification(TransformerConfig(**SIZES, num_labels=3, dropout=0.0))
     batch = {**plain(inputs_of(examples())), "labels": torch.tensor([0, 2, -100, 1])}
     torch.manual_seed(3)
@@ -131,7 +131,7 @@ def test_the_loss_is_that_of_the_words_which_are_left(r_drop: float) -> None:
     assert loss.item() == pytest.approx(expected / halves, rel=1e-5)
 
 
-def test_a_tree_classifier_is_asked_about_phrases_or_sentences() -> None:
+def test_a_tree_classifier_has_targets_of_phrases_or_sentences() -> None:
     model = TreeTransformerForSequenceClassification(tree_config(num_labels=3)).eval()
     inputs = inputs_of(examples())
     shape = {"leaf_targets": inputs["input_ids"].shape, "node_targets": inputs["node_ids"].shape}
@@ -150,7 +150,7 @@ def test_a_tree_classifier_is_asked_about_phrases_or_sentences() -> None:
 
 
 @pytest.mark.parametrize("reads", ["trees", "words"])
-def test_the_mean_is_what_the_model_itself_gives_for_labels(reads: str) -> None:
+def test_the_mean_loss_is_the_loss_that_the_model_returns(reads: str) -> None:
     inputs = inputs_of(examples())
     labels = torch.randint(4, 40, (4, 5)).masked_fill(torch.arange(5) > torch.arange(4)[:, None] + 1, -100)
     if reads == "trees":

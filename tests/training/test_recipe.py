@@ -1,4 +1,4 @@
-"""The recipes that come with the repository."""
+"""The recipes in the repository, and settings of single systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXPERIMENTS = sorted(path for path in RECIPES.glob("*.yaml") if not path.name.st
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_every_recipe_says_how_to_run_it_and_holds_the_systems_that_can_do_its_task(path: Path) -> None:
+def test_every_recipe_names_its_command_and_both_main_systems(path: Path) -> None:
     systems = Recipe.load(path).systems
     assert {"tree-transformer", "transformer"} <= set(systems)
     for system in systems:
@@ -32,7 +32,7 @@ def test_a_system_changes_what_it_names_and_nothing_else() -> None:
     assert changed.training == plain.training
 
 
-def test_what_is_set_for_training_holds_for_systems_that_train_differently_too() -> None:
+def test_an_override_of_training_holds_for_systems_with_their_settings() -> None:
     path = RECIPES / "sst5.yaml"
     changes = ["model=tree-lstm", "training.updates=7"]
     recipe = Recipe.load(path, changes).resolved()

@@ -1,4 +1,4 @@
-"""The training loop trains Tree-LSTMs and Tree2Seq, and graphs learn what is learnt without them."""
+"""The training loop trains Tree-LSTMs and Tree2Seq, with and without CUDA graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from treeformer.training.updates import Updater
 
 
 def with_system(corpus: PreparedCorpus, name: str) -> PreparedCorpus:
-    """The corpus with a recipe that has this system, too."""
+    """Add this system to the recipe of a corpus."""
     path = corpus.folder.parent / "recipe.yaml"
     recipe = yaml.safe_load(path.read_text())
     recipe["systems"][name] = {"sizes": {"d_model": 16, "dropout": 0.1}}
@@ -51,13 +51,15 @@ def test_a_few_updates_lower_the_loss(
     train(experiment(corpus, *changes), corpus, folder, device="cpu", progress=Progress())
     losses = [line["loss"] for line in metrics(folder) if "loss" in line]
     assert losses[-1] < 0.8 * losses[0]
-    found, model = load(folder)
-    assert found.name == system
+    loaded, model = load(folder)
+    assert loaded.name == system
     assert model.config.d_model == 16
 
 
 @pytest.mark.parametrize("system", ["tree-lstm", "tree2seq"])
-def test_graphs_learn_what_is_learnt_without_them(corpora: dict[str, PreparedCorpus], system: str) -> None:
+def test_training_with_graphs_gives_the_weights_of_training_without(
+    corpora: dict[str, PreparedCorpus], system: str
+) -> None:
     corpus = corpora[system]
     recipe = experiment(corpus, f"systems.{system}.sizes.dropout=0.0", "training.workers=0").resolved()
     weights = []
@@ -78,7 +80,7 @@ def test_graphs_learn_what_is_learnt_without_them(corpora: dict[str, PreparedCor
 
 
 @pytest.mark.parametrize("system", ["tree-lstm", "tree2seq"])
-def test_while_a_graph_is_recorded_no_value_is_read(
+def test_recording_a_graph_reads_no_values(
     corpora: dict[str, PreparedCorpus], system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treeformer.nn.tree_lstm.levels", bounded_levels)

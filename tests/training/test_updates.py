@@ -1,4 +1,4 @@
-"""One update is the same however it is cut into parts, and is what plain torch would do."""
+"""An update does not depend on how it is split into parts, and equals that of plain torch."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def model_of(**changes: object) -> TreeTransformerForSequenceClassification:
 
 def batch_of() -> dict[str, Tensor]:
     inputs = inputs_of(examples())
-    chance = torch.Generator().manual_seed(5)
+    generator = torch.Generator().manual_seed(5)
     targets = {
-        name: torch.randint(3, inputs[like].shape, generator=chance).masked_fill(inputs[mask] == 0, -100)
+        name: torch.randint(3, inputs[like].shape, generator=generator).masked_fill(inputs[mask] == 0, -100)
         for name, like, mask in (
             ("leaf_targets", "input_ids", "attention_mask"),
             ("node_targets", "node_ids", "node_mask"),
@@ -56,7 +56,7 @@ def weights_after(
 
 
 @pytest.mark.parametrize("changes", [{}, {"clip": 0.1, "label_smoothing": 0.1, "weight_decay": 0.1}])
-def test_parts_add_up_to_the_whole(changes: dict[str, float]) -> None:
+def test_an_update_does_not_depend_on_its_parts(changes: dict[str, float]) -> None:
     batch, training = batch_of(), settings(**changes)
     whole = weights_after([batch], training)
     for parts in ([[0, 1], [2, 3]], [[3], [0, 2], [1]]):
@@ -107,7 +107,7 @@ def test_biases_norms_and_embeddings_do_not_decay() -> None:
     assert not [name for name in names if "vertical" in name or "horizontal" in name]
 
 
-def test_totals_are_the_mean_loss_and_are_taken_once() -> None:
+def test_totals_give_the_mean_loss_and_are_reset_when_taken() -> None:
     batch = batch_of()
     model = model_of()
     updater = Updater(model, settings())
@@ -138,7 +138,7 @@ def test_bf16_computes_coarsely_and_keeps_weights_exact() -> None:
     assert near > 0.99
 
 
-def test_an_update_without_targets_does_not_spoil_the_weights() -> None:
+def test_an_update_without_targets_keeps_the_weights_finite() -> None:
     batch = batch_of()
     batch = {**batch, **{name: torch.full_like(batch[name], -100) for name in batch if "targets" in name}}
     assert weights_after([batch], settings()).isfinite().all()

@@ -23,9 +23,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
 
 
 def vectors(folder: Path, words: list[str], width: int) -> tuple[Path, dict[str, list[float]]]:
-    """A file of random vectors, and what is in it."""
-    chance = torch.Generator().manual_seed(1)
-    content = {word: torch.randn(width, generator=chance).tolist() for word in words}
+    """Write a file of random vectors; return its path and content."""
+    generator = torch.Generator().manual_seed(1)
+    content = {word: torch.randn(width, generator=generator).tolist() for word in words}
     path = folder / "vectors.txt"
     path.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in content.items()))
     return path, content
@@ -52,31 +52,31 @@ def test_the_embedding_of_every_system_returns_the_vectors_of_known_words(
     assert torch.equal(embedding.weight[others], plain.get_input_embeddings().weight[others])
 
 
-def test_pieces_that_are_whole_words_start_from_vectors_too(tmp_path: Path) -> None:
+def test_pieces_that_are_whole_words_start_from_vectors(tmp_path: Path) -> None:
     corpus = translation(tmp_path / "files")
     vocabulary = corpus.processor.vocabulary
-    whole = vocabulary.whole_words()
-    assert "the" in whole
-    assert all(vocabulary.ids(word) == (number,) for word, number in whole.items())
-    assert {word for word in SCORES if len(vocabulary.ids(word)) == 1} <= set(whole)
+    words_of_one_piece = vocabulary.whole_words()
+    assert "the" in words_of_one_piece
+    assert all(vocabulary.ids(word) == (number,) for word, number in words_of_one_piece.items())
+    assert {word for word in SCORES if len(vocabulary.ids(word)) == 1} <= set(words_of_one_piece)
     path, content = vectors(tmp_path, ["the"], 16)
     recipe = experiment(corpus, f"vectors={path}")
     model = build_model(recipe, corpus)
-    assert initialise_embeddings(model, recipe, corpus) == VectorCounts(1, len(whole))
-    found = model.get_input_embeddings()(torch.tensor(vocabulary.ids("the")))
-    torch.testing.assert_close(found, torch.tensor([content["the"]]))
+    assert initialise_embeddings(model, recipe, corpus) == VectorCounts(1, len(words_of_one_piece))
+    embedded = model.get_input_embeddings()(torch.tensor(vocabulary.ids("the")))
+    torch.testing.assert_close(embedded, torch.tensor([content["the"]]))
 
 
 @pytest.mark.parametrize("name", ["tree-transformer", "bilstm"])
-def test_a_run_starts_from_vectors_says_so_and_does_not_read_them_again(
+def test_a_run_logs_its_vectors_and_a_resumed_run_does_not_read_them(
     corpus: PreparedCorpus, tmp_path: Path, name: str
 ) -> None:
     path, content = vectors(tmp_path, ["good", "film"], 16)
     system = [f"model={name}", f"systems.{name}={{sizes: {{d_model: 16}}}}", "training.learning_rate=1e-9"]
     changes = [f"vectors={path}", *system]
-    told = LoggedLines()
-    train(experiment(corpus, *changes), corpus, tmp_path / "run", device="cpu", progress=told)
-    assert f"{path}: vectors of 2 of {len(SCORES)} words" in told.lines
+    progress = LoggedLines()
+    train(experiment(corpus, *changes), corpus, tmp_path / "run", device="cpu", progress=progress)
+    assert f"{path}: vectors of 2 of {len(SCORES)} words" in progress.lines
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert facts["vectors"] == {"found": 2, "words": len(SCORES)}
     assert facts["recipe"]["vectors"] == str(path)
@@ -84,14 +84,14 @@ def test_a_run_starts_from_vectors_says_so_and_does_not_read_them_again(
     row = weights["encoder.embedding.weight"][corpus.processor.vocabulary.ids("good")[0]]
     torch.testing.assert_close(row * 4, torch.tensor(content["good"]), rtol=0, atol=1e-5)
 
-    path.unlink()  # a run that goes on has its weights
+    path.unlink()  # a resumed run reads its checkpoint
     (tmp_path / "run" / "run.json").write_text(json.dumps({**facts, "finished": False}))
-    train(experiment(corpus, *changes), corpus, tmp_path / "run", device="cpu", progress=told)
+    train(experiment(corpus, *changes), corpus, tmp_path / "run", device="cpu", progress=progress)
     again = json.loads((tmp_path / "run" / "run.json").read_text())
     assert again["finished"]
     assert again["vectors"] == facts["vectors"]
     with pytest.raises(ValueError, match=r"another recipe \(vectors was '.*vectors\.txt', now None\)"):
-        train(experiment(corpus, *system), corpus, tmp_path / "run", device="cpu", progress=told)
+        train(experiment(corpus, *system), corpus, tmp_path / "run", device="cpu", progress=progress)
 
 
 @pytest.mark.parametrize(("name", "size"), [("transformer", "d_model"), ("bilstm", "embedding_dim")])
