@@ -1,20 +1,19 @@
-"""The fast path from bracket text to trees: one regular expression, one short loop a leaf.
+"""The fast path from bracket text to trees: one regular expression, and one short loop over the leaves.
 
 A match is a run of opening brackets with their labels, one preterminal with its word, and the closing
-brackets after it. ``Pattern.split`` hands all of them over as one flat list, so the work in Python is one
-turn a leaf. The loop trusts what it sees; it raises :class:`MalformedError` where the text is not trees, and
-``diagnosis.py`` then finds out why.
+brackets after it. ``Pattern.split`` returns all of them as one flat list. The loop raises
+:class:`MalformedError` where the text is not trees; ``diagnosis.py`` then finds the reason.
 """
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from .escapes import decode_word
 from .labels import bare_label
-from .shape import Span
 from .tree import Tree, trusted_tree
 
-_CACHE_LIMIT = 100_000
+_CACHE_SIZE = 100_000
 _GAP = r"[ \t\n]*+"
 _TEXT = r"[^ \t\n()]"
 _OPENER = rf"(?:\({_GAP}{_TEXT}*+{_GAP}(?=\())"
@@ -27,90 +26,65 @@ class MalformedError(Exception):
     """The text is not a sequence of trees."""
 
 
-class _LabelCache(dict[str, str]):
-    """Labels as a reader hands them out, by labels as they stand in the text."""
+class LabelReader:
+    """Labels as trees hold them, from labels and runs of opening brackets in the text; both are cached.
 
-    def __init__(self, rewrite: Callable[[str], str]) -> None:
-        super().__init__()
-        self.rewrite = rewrite
-
-    def __missing__(self, label: str) -> str:
-        if len(self) >= _CACHE_LIMIT:
-            self.clear()
-        self[label] = rewritten = self.rewrite(label)
-        return rewritten
-
-
-class _RunCache(dict[str, tuple[str, ...]]):
-    """Labels of a run of opening brackets, by the text of the run.
-
-    ``outermost`` runs begin a tree: their first label may be missing and then is ``ROOT``.
+    Args:
+        rewrite: gives the label of a tree for a label in the text.
     """
 
-    def __init__(self, labels: _LabelCache, outermost: bool) -> None:
-        super().__init__()
-        self.labels = labels
-        self.outermost = outermost
+    def __init__(self, rewrite: Callable[[str], str]) -> None:
+        self.label = lru_cache(_CACHE_SIZE)(rewrite)
+        self.run_inside = lru_cache(_CACHE_SIZE)(self._run_inside)
+        self.run_outside = lru_cache(_CACHE_SIZE)(self._run_outside)
 
-    def __missing__(self, run: str) -> tuple[str, ...]:
-        if len(self) >= _CACHE_LIMIT:
-            self.clear()
+    def _run_inside(self, run: str) -> tuple[str, ...]:
+        """The labels of a run of opening brackets inside a tree."""
         labels = _OPENER_LABEL.findall(run)
-        if self.outermost and labels and not labels[0]:
-            labels[0] = "ROOT"
         if "" in labels:
             raise MalformedError
-        self[run] = found = tuple(map(self.labels.__getitem__, labels))
-        return found
+        return tuple(map(self.label, labels))
+
+    def _run_outside(self, run: str) -> tuple[str, ...]:
+        """The labels of a run that begins a tree, whose first label may be missing and then is ``ROOT``."""
+        labels = _OPENER_LABEL.findall(run)
+        if "" in labels[1:]:
+            raise MalformedError
+        return tuple(self.label(label or "ROOT") for label in labels)
 
 
-class LabelCaches:
-    """The caches of one way to rewrite labels."""
-
-    def __init__(self, rewrite: Callable[[str], str]) -> None:
-        self.labels = _LabelCache(rewrite)
-        self.outer_runs = _RunCache(self.labels, outermost=True)
-        self.inner_runs = _RunCache(self.labels, outermost=False)
+STRIPPED = LabelReader(bare_label)
+VERBATIM = LabelReader(str)
 
 
-STRIPPED = LabelCaches(bare_label)
-VERBATIM = LabelCaches(str)
+def scan(text: str, reader: LabelReader, *, collapse: bool) -> list[Tree]:
+    """The trees of ``text``; with ``collapse`` only the lowest node of each unary chain.
 
-Leaves = tuple[list[str], list[str], list[str], list[str]]
-
-
-def _leaves(text: str, caches: LabelCaches) -> Leaves:
-    """By leaf of ``text``: the brackets opened before it, its tag, its word, the brackets closed after it."""
+    A closing node belongs to a chain if it begins where the last node that closed at this leaf began; the
+    leaf itself counts as a node. A root ``DOC`` needs more care, see ``transforms.collapse``.
+    """
     parts = _LEAF.split(text)
     if "".join(parts[::5]).strip(" \t\n"):
         raise MalformedError
+    runs, closings = parts[1::5], parts[4::5]
+    tags = list(map(reader.label, parts[2::5]))
     words = parts[3::5]
     if "RB-" in text:
         words = [decode_word(word) for word in words]
-    return parts[1::5], list(map(caches.labels.__getitem__, parts[2::5])), words, parts[4::5]
-
-
-def scan_collapsed(text: str, caches: LabelCaches) -> list[Tree]:
-    """The trees of ``text`` with unary chains collapsed to their lowest label.
-
-    A closing node is a link of a chain if it begins where the last node to close at this leaf began, and the
-    leaf itself counts as such a node. A root ``DOC`` needs more care than this; see ``transforms.collapse``.
-    """
-    runs, tags, words, closings = _leaves(text, caches)
-    outer_runs, inner_runs = caches.outer_runs, caches.inner_runs
     trees: list[Tree] = []
     open_labels: list[str] = []
     open_starts: list[int] = []
     labels: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
+    run_inside, run_outside = reader.run_inside, reader.run_outside
     first = leaf = 0
     for run, closing in zip(runs, closings, strict=True):
         if run:
-            opened = inner_runs[run] if open_labels else outer_runs[run]
+            opened = run_inside(run) if open_labels else run_outside(run)
             open_labels += opened
             open_starts += (leaf,) * len(opened)
-        last = leaf
+        last_start = leaf if collapse else -1
         leaf += 1
         if closing != ")":
             count = closing.count(")") - 1
@@ -119,52 +93,19 @@ def scan_collapsed(text: str, caches: LabelCaches) -> list[Tree]:
             for _ in range(count):
                 label = open_labels.pop()
                 start = open_starts.pop()
-                if start != last:
+                if start != last_start:
                     labels.append(label)
                     starts.append(start)
                     ends.append(leaf)
-                    last = start
+                    if collapse:
+                        last_start = start
         if not open_labels:
-            if leaf == 1:
+            if not labels:  # one word: its lowest node, or its tag
                 labels, starts, ends = [opened[-1] if run else tags[first]], [0], [1]
             leaves = slice(first, first + leaf)
             spans = tuple(zip(starts, ends, strict=True))
             trees.append(trusted_tree(tuple(words[leaves]), tuple(tags[leaves]), tuple(labels), spans))
             first, leaf, labels, starts, ends = leaves.stop, 0, [], [], []
-    if open_labels:
-        raise MalformedError
-    return trees
-
-
-def scan_kept(text: str, caches: LabelCaches) -> list[Tree]:
-    """The trees of ``text``, every bracket above the preterminals a node."""
-    runs, tags, words, closings = _leaves(text, caches)
-    outer_runs, inner_runs = caches.outer_runs, caches.inner_runs
-    trees: list[Tree] = []
-    open_labels: list[str] = []
-    open_starts: list[int] = []
-    labels: list[str] = []
-    spans: list[Span] = []
-    first = leaf = 0
-    for run, closing in zip(runs, closings, strict=True):
-        if run:
-            opened = inner_runs[run] if open_labels else outer_runs[run]
-            open_labels += opened
-            open_starts += (leaf,) * len(opened)
-        leaf += 1
-        if closing != ")":
-            count = closing.count(")") - 1
-            if count > len(open_labels):
-                raise MalformedError
-            for _ in range(count):
-                labels.append(open_labels.pop())
-                spans.append((open_starts.pop(), leaf))
-        if not open_labels:
-            if not labels:
-                labels, spans = [tags[first]], [(0, 1)]
-            leaves = slice(first, first + leaf)
-            trees.append(trusted_tree(tuple(words[leaves]), tuple(tags[leaves]), tuple(labels), tuple(spans)))
-            first, leaf, labels, spans = leaves.stop, 0, [], []
     if open_labels:
         raise MalformedError
     return trees

@@ -1,17 +1,17 @@
-"""What post-order spans say about a tree: whether they make one, who is whose parent, how deep things lie.
+"""Parents, children and depths from spans in post-order, and whether spans make a tree.
 
-Post-order lists children before parents and, on a unary chain, the lower node first. Every function here
-walks the spans once with a stack of finished subtrees, so depth is never a problem.
+Post-order lists children before parents and, on a unary chain, the lower node first. Every function scans the
+spans once with a stack of finished subtrees, so deep trees need no recursion.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-Span = tuple[int, int]
+Span = tuple[int, int]  #: half-open: first leaf, and the leaf after the last
 
 
 class Shape(NamedTuple):
-    """By node its parent (-1: root) and depth (root: 0); by leaf the lowest and the count of nodes above."""
+    """Parents (-1: root) and depths (root: 0) of nodes; lowest node above each leaf, and their number."""
 
     parents: tuple[int, ...]
     depths: tuple[int, ...]
@@ -20,13 +20,13 @@ class Shape(NamedTuple):
 
 
 def post_order(span: Span) -> tuple[int, int]:
-    """The key that sorts spans into post-order; sorting leaves equal spans, unary chains, as they stand."""
+    """The key that sorts spans into post-order; equal spans (unary chains) keep their order."""
     start, end = span
     return end, -start
 
 
 def children_of_nodes(spans: Sequence[Span]) -> Iterator[list[int]]:
-    """For each node in post-order the indices of its child nodes, left to right."""
+    """The child nodes of each node in post-order, left to right."""
     finished: list[int] = []
     for index, (start, _) in enumerate(spans):
         first = len(finished)
@@ -70,7 +70,13 @@ def check_spans(spans: Sequence[Span], leaf_count: int) -> None:
         if start < 0 or end > leaf_count:
             raise ValueError(f"{place} leaves the sentence of {leaf_count} leaves")
         if finished and finished[-1][1] > end:
-            _refuse_order(place, span, finished[-1])
+            before = finished[-1]
+            if start < before[0] < end:
+                raise ValueError(f"{place} crosses {before}: two nodes are nested or apart")
+            raise ValueError(
+                f"{place} stands after {before}: nodes stand in post-order, left to right and children before"
+                " parents"
+            )
         while finished and finished[-1][0] >= start:
             finished.pop()
         if finished and finished[-1][1] > start:
@@ -81,12 +87,3 @@ def check_spans(spans: Sequence[Span], leaf_count: int) -> None:
             f"spans[{len(spans) - 1}] = {spans[-1]} is the last node, so it is the root and must cover"
             f" all leaves, (0, {leaf_count})"
         )
-
-
-def _refuse_order(place: str, span: Span, before: Span) -> None:
-    """Raise the error of a span that ends before a node already listed ends."""
-    if span[0] < before[0] < span[1]:
-        raise ValueError(f"{place} crosses {before}: two nodes are nested or apart")
-    raise ValueError(
-        f"{place} stands after {before}: nodes stand in post-order, left to right and children before parents"
-    )

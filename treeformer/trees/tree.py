@@ -24,7 +24,7 @@ _SEPARATOR_OR_BRACKET = re.compile(r"[ \t\r\n()]")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a tree: place in post-order, label, half-open span of leaves, parent (-1: root), depth."""
+    """A node of a tree: index in post-order, label, half-open span of leaves, parent (-1: root), depth."""
 
     index: int
     label: str
@@ -35,9 +35,9 @@ class Node:
 
 @final
 class Tree:
-    """A constituency tree over words: ``words`` and ``tags`` by leaf, ``labels`` and ``spans`` by node.
+    """A constituency tree: ``words`` and ``tags`` of its leaves, ``labels`` and ``spans`` of its nodes.
 
-    Nodes stand in post-order: children before parents, and on a unary chain the lower node first. Spans are
+    Nodes are in post-order: children before parents, and on a unary chain the lower node first. Spans are
     half-open. Part-of-speech preterminals are tags, not nodes. There is at least one leaf and one node. Trees
     are immutable and compare by value; ``len(tree)`` is the number of nodes, and iteration yields a
     :class:`Node` for each.
@@ -57,7 +57,7 @@ class Tree:
     def __new__(
         cls, words: Iterable[str], tags: Iterable[str], labels: Iterable[str], spans: Iterable[Iterable[int]]
     ) -> "Tree":
-        """The tree of these leaves and nodes; ``ValueError`` where they do not make one."""
+        """The tree of these leaves and nodes; ``ValueError`` if they do not make one."""
         words = checked_strings("words", words)
         tags = checked_strings("tags", tags, brackets=False)
         labels = checked_strings("labels", labels, brackets=False)
@@ -73,10 +73,10 @@ class Tree:
 
     @classmethod
     def from_brackets(cls, text: str, *, unary: Unary = "collapse", strip: bool = True) -> "Tree":
-        """The one tree that ``text`` holds in brackets of Penn, CoreNLP or SST style.
+        """The tree in a text of brackets, in the style of the Penn Treebank, CoreNLP or SST.
 
         ``unary="keep"`` keeps unary chains, ``strip=False`` keeps function tags, indices and traces.
-        ``TreeFormatError`` where the text is not exactly one tree.
+        ``TreeFormatError`` if the text is not exactly one tree.
         """
         from .brackets import parse_tree
 
@@ -103,7 +103,7 @@ class Tree:
         return self._derived().leaf_depths
 
     def _derived(self) -> Shape:
-        """Parents and depths, computed when first asked for."""
+        """Parents and depths, computed on first use."""
         try:
             return self._shape
         except AttributeError:
@@ -166,7 +166,7 @@ _set_spans = _slots["spans"].__set__
 def trusted_tree(
     words: tuple[str, ...], tags: tuple[str, ...], labels: tuple[str, ...], spans: tuple[Span, ...]
 ) -> Tree:
-    """The tree of parts that are known to be valid, without looking at them: for readers and transforms."""
+    """The tree of parts that are known to be valid; nothing is checked."""
     tree = object.__new__(Tree)
     _set_words(tree, words)
     _set_tags(tree, tags)
@@ -176,7 +176,7 @@ def trusted_tree(
 
 
 def checked_trees(trees: Iterable[object]) -> Iterator[Tree]:
-    """``trees`` one after another; ``ValueError`` for what is none, and for one tree, which holds nodes."""
+    """The trees one after another; ``ValueError`` for other objects, and for a single tree."""
     if isinstance(trees, Tree):
         raise ValueError(f"trees: expected trees, got one Tree, {quoted(trees)}: put it in a list")
     for position, tree in enumerate(trees):
@@ -186,7 +186,7 @@ def checked_trees(trees: Iterable[object]) -> Iterator[Tree]:
 
 
 def checked_strings(name: str, values: Iterable[str], *, brackets: bool = True) -> tuple[str, ...]:
-    """``values`` as a tuple of strings that may stand in a tree; only words may hold ``brackets``."""
+    """``values`` as a tuple of strings that a tree may hold; only words may hold ``brackets``."""
     if isinstance(values, str):
         raise ValueError(f"{name}: expected a sequence of strings, got the string {quoted(values)}")
     values = tuple(values)
@@ -196,10 +196,10 @@ def checked_strings(name: str, values: Iterable[str], *, brackets: bool = True) 
             raise ValueError(f"{name}[{position}] = {quoted(value)} is not a string")
         if not value:
             raise ValueError(f"{name}[{position}] is empty: expected at least one character")
-        found = forbidden.search(value)
-        if found:
-            raise ValueError(f"{name}[{position}] = {quoted(value)} holds the separator {found[0]!r}")
-        if lone_surrogate(value) >= 0:
+        separator = forbidden.search(value)
+        if separator:
+            raise ValueError(f"{name}[{position}] = {quoted(value)} holds the separator {separator[0]!r}")
+        if not value.isascii() and lone_surrogate(value) >= 0:
             raise ValueError(
                 f"{name}[{position}] = {quoted(value)} holds a lone surrogate, which is no UTF-8"
             )
@@ -207,9 +207,7 @@ def checked_strings(name: str, values: Iterable[str], *, brackets: bool = True) 
 
 
 def lone_surrogate(text: str) -> int:
-    """Where in ``text`` the first character stands that UTF-8 cannot hold, or -1."""
-    if text.isascii():
-        return -1
+    """The position of the first character that UTF-8 cannot encode, or -1."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
