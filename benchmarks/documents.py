@@ -22,7 +22,9 @@ def document(leaves: int, shape: str) -> Tree:
     if shape == "right":
         return right_branching(["word"] * leaves)
     chance = random.Random(1)
-    sizes = [25] * (leaves // 25) + [leaves % 25] * (leaves % 25 > 1)
+    sizes = [25] * (leaves // 25)
+    if leaves % 25 > 1:
+        sizes.append(leaves % 25)
     return join([parse_like(size, chance) for size in sizes])
 
 

@@ -73,13 +73,17 @@ def models(*, ffn_dim: int, heads: int) -> dict[str, nn.Module]:
 
 
 def inputs_for(name: str, trees: list[Tree], device: str) -> Inputs:
-    """The same sentences for every system, targets as long as the sources; plain ones read an end token."""
+    """Inputs of a system for these sentences, with targets as long as the sources.
+
+    Plain systems also read an end token.
+    """
     torch.manual_seed(1)
     inputs = tree_inputs(trees, VOCABULARY, LABELS)
     inputs["labels"] = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, -100)
     if name != "tree":
-        longer = 8 * (int(inputs["attention_mask"].sum(1).max()) % 8 == 0)
-        padded = {key: F.pad(inputs[key], (0, longer)) for key in ("input_ids", "attention_mask")}
+        full = int(inputs["attention_mask"].sum(1).max()) % 8 == 0  # no room for the end token
+        extra = 8 if full else 0
+        padded = {key: F.pad(inputs[key], (0, extra)) for key in ("input_ids", "attention_mask")}
         ends = padded["attention_mask"].sum(1, keepdim=True)
         inputs = {
             "input_ids": padded["input_ids"].scatter(1, ends, 2),
@@ -118,7 +122,7 @@ def graphed(step: Step, pool: tuple[int, int]) -> Step:
 
 
 def compare(name: str, steps: dict[str, list[Step]], device: str, rounds: int) -> None:
-    """Print the time of each system over all its batches, and what it is of the plain Transformer's."""
+    """Print the time of each system over all its batches, also as a multiple of the plain Transformer's."""
     times: dict[str, list[float]] = {system: [] for system in steps}
     for _ in range(rounds):
         for system, batches in steps.items():
@@ -129,7 +133,7 @@ def compare(name: str, steps: dict[str, list[Step]], device: str, rounds: int) -
 
             times[system].append(seconds(all_batches, device, repeat=1, warm_up=1) / len(batches))
     for system, measured in times.items():
-        ratios = [own / plain for own, plain in zip(measured, times["plain"], strict=True)]
+        ratios = [time / plain for time, plain in zip(measured, times["plain"], strict=True)]
         print(
             f"{name:6} {system:7} {statistics.median(measured) * 1e3:8.2f} ms/step   "
             f"{statistics.median(ratios):.2f} x plain (rounds {min(ratios):.2f} … {max(ratios):.2f})"
@@ -183,9 +187,9 @@ def main() -> None:
     if device == "cuda":
         pool = torch.cuda.graph_pool_handle()
         graphs = {}
-        for name, own in steps.items():
+        for name, eager in steps.items():
             try:
-                graphs[name] = [graphed(step, pool) for step in own]
+                graphs[name] = [graphed(step, pool) for step in eager]
             except RuntimeError as error:
                 print(f"{name}: no CUDA graph ({str(error).splitlines()[0]})")
         compare("graph", graphs, device, options.rounds)

@@ -4,9 +4,9 @@
 
 Sizes as in Tai et al. (2015): states of 150 numbers, word vectors of 300, targets on all words and phrases.
 An update is forward, backward and Adam on a batch of trees of like length; putting batches together is part
-of the time. The first epoch is not timed: in it every shape is met, and on a GPU graphs are recorded. Node
-by node is what one writes first: the same modules, called for one node after another, for a few batches of
-trees of all lengths. DGL's figure is the published one, from another GPU.
+of the time. The first epoch is not timed: every shape occurs in it, and on a GPU graphs are recorded. Node
+by node is the straightforward program: the modules are called for one node after another, for a few batches
+of trees of all lengths. DGL's figure is the published one, from another GPU.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FixedPlan:
         return [[self._batches[place]] for place in np.random.default_rng(epoch).permutation(len(self))]
 
     def sample(self, count: int) -> list[np.ndarray]:
-        """So many batches, each of examples of all lengths alike."""
+        """``count`` batches, each with examples of all lengths."""
         step = len(self._order) / (count * self._rows)
         places = (np.arange(min(count * self._rows, len(self._order))) * max(step, 1)).astype(int)
         return [self._order[places[first::count]] for first in range(count)]
@@ -83,7 +83,7 @@ def node_by_node(model: TreeLstmForSequenceClassification, example: Example, dev
     encoder, composition = model.encoder, model.encoder.phrases.composition
     ids = torch.tensor(example.input_ids, dtype=torch.long, device=device)
     words = encoder.words(encoder.embedding(ids))
-    found = list(words.hidden)
+    states = list(words.hidden)
     waiting = [(start, LstmState(*pair)) for start, pair in enumerate(zip(*words, strict=True))]
     stack: list[tuple[int, LstmState]] = []
     for start, end in example.node_spans.tolist():
@@ -96,12 +96,12 @@ def node_by_node(model: TreeLstmForSequenceClassification, example: Example, dev
         else:
             inbox = torch.cat([*messages, torch.zeros_like(messages[0])][:2])
         stack[first:] = [(start, composition.update(inbox))]
-        found.append(stack[-1][1].hidden)
+        states.append(stack[-1][1].hidden)
     assert example.leaf_targets is not None
     assert example.node_targets is not None
     targets = np.concatenate([example.leaf_targets, example.node_targets])
     return cross_entropy_sum(
-        model.classifier(torch.stack(found)), torch.from_numpy(targets).long().to(device)
+        model.classifier(torch.stack(states)), torch.from_numpy(targets).long().to(device)
     )
 
 
@@ -121,7 +121,7 @@ def by_levels(
     def batches(epoch: int) -> Iterator[dict[str, Tensor]]:
         return loader(split, plan, epoch, workers=1, pin_memory=device == "cuda")  # type: ignore[arg-type]
 
-    for epoch in (0, 1) if graphs else (0,):  # a graph is recorded when its shape comes again
+    for epoch in (0, 1) if graphs else (0,):  # a graph is recorded when its shape occurs again
         epoch_of(updater, batches(epoch))
     synchronize(device)
     start = time.perf_counter()

@@ -52,8 +52,8 @@ def test_an_examples_output_does_not_depend_on_its_batch(
     for index, tree in enumerate(examples):
         places = positions_of(tree, together)
         example, alone = states[[index]][:, places], TreeBatch.from_trees([tree])
-        assert difference(outputs[0][[index]][:, places], attention(example, alone)) < 1e-6
-        assert difference(outputs[1][[index]], attention.cross(targets[[index]], example, alone)) < 1e-6
+        assert difference(outputs[0][[index]][:, places], attention(example, alone)) < 2e-6
+        assert difference(outputs[1][[index]], attention.cross(targets[[index]], example, alone)) < 2e-6
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -73,16 +73,17 @@ class HierarchicalAccumulation(nn.Module):
             )
         return w.mT
 
-    def forward(self, values: Tensor, weights: Tensor, batch: TreeBatch) -> Tensor:
-        """``[B, H, n + m, K]``: the values of leaves as they are, those of nodes accumulated.
+    def forward(self, values: Tensor, states: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor]:
+        """Values ``[B, H, n + m, K]`` with those of the nodes accumulated, and the leaf weights.
 
         Args:
             values: ``[B, H, n + m, K]`` projected values of leaves and nodes, finite in padding.
-            weights: ``[B, H or 1, n]`` from `weights`, finite in padding.
+            states: ``[B, n + m, d]`` states that they were projected from, finite in padding.
             batch: the trees.
         """
+        weights = self.weights(states[:, : batch.n])
         operands = self.operands(values, weights, batch)
-        return torch.cat([operands.leaves, self.accumulate(operands)], dim=2)
+        return torch.cat([operands.leaves, self.accumulate(operands)], dim=2), weights
 
     def operands(self, values: Tensor, weights: Tensor, batch: TreeBatch) -> Operands:
         """What is accumulated: leaves, nodes and their weights, with the two tables."""

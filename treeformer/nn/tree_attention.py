@@ -68,7 +68,7 @@ class TreeAttention(MultiHeadAttention):
         )
 
     def forward(self, states: Tensor, batch: TreeBatch, *, record: Record = None) -> Tensor:
-        """Self-attention: ``[B, n + m, d]``. What stands in padding matters to nothing else.
+        """Self-attention ``[B, n + m, d]``. States in the padding never matter.
 
         Args:
             states: ``[B, n + m, d]`` states of leaves and nodes.
@@ -77,7 +77,9 @@ class TreeAttention(MultiHeadAttention):
         """
         states = zero_padding(states, batch)
         queries, keys, values = self.project(states)
-        values, leaf_weights = self._accumulate(values, states, batch)
+        leaf_weights = None
+        if self.accumulation is not None:
+            values, leaf_weights = self.accumulation(values, states, batch)
         bias = batch.shared(subtree_bias if self.subtree_mask else padding_bias, queries.dtype)
         attended = self.attend(queries, keys, values, bias, record=record)
         if record is not None:
@@ -101,14 +103,10 @@ class TreeAttention(MultiHeadAttention):
         """Keys and accumulated values ``[B, H, n + m, K]`` of ``memory [B, n + m, d]``, and leaf weights."""
         memory = zero_padding(memory, batch)
         keys, values = self.project_memory(memory)
-        return keys, *self._accumulate(values, memory, batch)
-
-    def _accumulate(self, values: Tensor, states: Tensor, batch: TreeBatch) -> tuple[Tensor, Tensor | None]:
-        """Accumulated values, and the leaf weights ``[B, H or 1, n]``; None without accumulation."""
         if self.accumulation is None:
-            return values, None
-        leaf_weights = self.accumulation.weights(states[:, : batch.n])
-        return self.accumulation(values, leaf_weights, batch), leaf_weights
+            return keys, values, None
+        values, leaf_weights = self.accumulation(values, memory, batch)
+        return keys, values, leaf_weights
 
 
 def zero_padding(states: Tensor, batch: TreeBatch) -> Tensor:

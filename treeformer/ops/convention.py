@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-import torch
 from torch import Tensor
 
 from treeformer.ops.batch import TreeBatch
@@ -29,11 +28,6 @@ class Operands(NamedTuple):
     vertical: Tensor | None
     horizontal: Tensor | None
     convention: Convention
-
-    @property
-    def exact_dtype(self) -> torch.dtype:
-        """The dtype of coefficients: float32 at least."""
-        return torch.promote_types(self.leaves.dtype, torch.float32)
 
 
 def check_convention(convention: str) -> None:

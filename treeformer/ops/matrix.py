@@ -23,7 +23,7 @@ def accumulate(operands: Operands) -> Tensor:
     Coefficients are computed in float32 at least, and enter the products in the dtype of the values.
     """
     leaves, nodes, weights, batch, vertical, horizontal, convention = operands
-    dtype = operands.exact_dtype
+    dtype = torch.promote_types(leaves.dtype, torch.float32)
     with torch.autocast(leaves.device.type, enabled=False):
         scales, subtree, covering = batch.shared(tree_matrices, convention, dtype)
         A = scales * weights.to(dtype)[:, :, None, :]

@@ -11,7 +11,7 @@ from treeformer.ops.convention import Convention, Operands, branch_lengths
 
 def accumulate(operands: Operands) -> Tensor:
     """``[B, H, m, K]`` accumulated node values, computed in float32 at least."""
-    dtype = operands.exact_dtype
+    dtype = torch.promote_types(operands.leaves.dtype, torch.float32)
     wide = [value.to(dtype) if isinstance(value, Tensor) else value for value in operands]
     with torch.autocast(operands.leaves.device.type, enabled=False):
         return branches(Operands(*wide)).sum(3).to(operands.leaves.dtype)  # type: ignore[arg-type]
