@@ -35,17 +35,20 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def move_folder(source: Path, path: Path) -> None:
-    """Give a complete folder its name; a folder that had this name is removed afterwards."""
+    """Give a complete folder its name, in place of a folder that has it."""
     _sync_folder(source)
-    old = _move_aside(path)
+    if path.exists():
+        remove_folder(path)
     os.rename(source, path)
     _sync_folder(path.parent)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def remove_folder(path: Path) -> None:
     """Remove a folder; if that is interrupted, the rest no longer has its name."""
-    shutil.rmtree(_move_aside(path), ignore_errors=True)
+    rest = path.with_name(f".{path.name}.old")
+    shutil.rmtree(rest, ignore_errors=True)
+    os.rename(path, rest)
+    shutil.rmtree(rest, ignore_errors=True)
 
 
 def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
@@ -60,15 +63,6 @@ def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
             lines, end = lines + 1, end + len(line)
         stream.truncate(end)
     return lines
-
-
-def _move_aside(path: Path) -> Path:
-    """Rename a folder, if it exists, to a hidden name that is free; return that name."""
-    old = path.with_name(f".{path.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if path.exists():
-        os.rename(path, old)
-    return old
 
 
 def _sync_folder(folder: Path) -> None:

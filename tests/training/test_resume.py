@@ -108,9 +108,7 @@ def test_a_run_resumes_from_before_its_best_checkpoint_if_that_is_damaged(
     changes = ["training.metric=loss", "training.evaluate_every=4", "training.save_every=2"]
     train_quietly(corpus, tmp_path / "whole", *changes)
     with pytest.raises(KeyboardInterrupt):
-        train_quietly(
-            corpus, tmp_path / "cut", *changes, progress=StopAt(8)
-        )  # 8 is the best
+        train_quietly(corpus, tmp_path / "cut", *changes, progress=StopAt(8))  # 8 is the best
     assert checkpoints.steps(tmp_path / "cut" / "state") == [6, 8]
     (tmp_path / "cut" / "state" / "8" / "model.safetensors").write_bytes(b"")
     progress = StopAt(-1)

@@ -169,13 +169,13 @@ class _Trainer:
         position = checkpoint.position
         self.updater.load_state(checkpoint.tensors)
         self.processes.set_random_states(checkpoint.tensors["random"])
-        if position.best_step:
+        if self.processes.first and position.best_step:
             try:
                 best = checkpoints.load(self.run.state / str(position.best_step))
             except ValueError as error:  # it was overtaken by a later one, which is damaged
                 self.progress.log(f"warning: {error}; the exported model is kept for now")
             else:
-                self._export(best.tensors["model"])
+                self.run.export(best.tensors["model"])
         self.progress.log(f"{self.run.folder}: resumes after update {position.step}")
         return position
 

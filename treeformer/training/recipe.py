@@ -28,7 +28,9 @@ class TrainingRecipe(Settings):
         default=None, gt=0, le=1, description="share of the examples to train on, the same for every system"
     )
     learning_rate: float = Field(gt=0, description="highest learning rate")
-    schedule: Schedule = Field(default="inverse-square-root", description="learning rate after the warm-up")
+    schedule: Schedule = Field(
+        default="inverse-square-root", description="how the learning rate falls after the warm-up"
+    )
     warm_up: int = Field(default=0, ge=0, description="updates until the learning rate is highest")
     weight_decay: float = Field(default=0.0, ge=0, description="decoupled decay of weights of linear layers")
     label_smoothing: float = Field(
@@ -43,9 +45,11 @@ class TrainingRecipe(Settings):
     bf16: bool = Field(default=False, description="compute in bfloat16 where that is safe")
     evaluate_every: int = Field(default=500, ge=1, description="updates between two evaluations on dev")
     metric: Metric | None = Field(
-        default=None, description="score of the best model; default: accuracy, or loss for translators"
+        default=None, description="dev score that chooses the best model; default: accuracy, or loss"
     )
-    patience: int | None = Field(default=None, ge=1, description="stop after evaluations without gain")
+    patience: int | None = Field(
+        default=None, ge=1, description="number of evaluations without gain before training stops"
+    )
     save_every: int | None = Field(
         default=None, ge=1, description="updates between two checkpoints; default: evaluate_every"
     )
