@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from treeformer.trees import Tree, read_trees, to_svg, to_text
+from treeformer.trees import read_trees, to_svg, to_text
 
 
 def command(
@@ -18,7 +18,7 @@ def command(
         typer.Argument(metavar="[TREE]...", help="Bracketed trees; default: standard input."),
     ] = None,
     svg: Annotated[
-        Path | None, typer.Option(help="Write the one tree as SVG to this file, - for output.")
+        Path | None, typer.Option(help="Write the one tree as SVG to this file; - for standard output.")
     ] = None,
     collapse: Annotated[bool, typer.Option(help="Collapse unary chains.")] = False,
     strip: Annotated[bool, typer.Option(help="Strip function tags, indices and traces.")] = False,
@@ -33,14 +33,11 @@ def command(
         for tree in trees:
             print(to_text(tree))
         return
-    picture = to_svg(_only(list(trees)))
+    drawn = list(trees)
+    if len(drawn) != 1:
+        raise ValueError(f"--svg draws one tree, got {len(drawn)}")
+    picture = to_svg(drawn[0])
     if str(svg) == "-":
         print(picture)
     else:
         svg.write_text(picture, encoding="utf-8")
-
-
-def _only(trees: list[Tree]) -> Tree:
-    if len(trees) != 1:
-        raise ValueError(f"--svg draws one tree, got {len(trees)}")
-    return trees[0]

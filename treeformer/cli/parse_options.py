@@ -34,47 +34,47 @@ class Model(StrEnum):
 _RUN = "The run"
 _CORENLP = "CoreNLP"
 
-File = Annotated[Path | None, typer.Argument(help="Text, a line at a time; default: standard input.")]
+File = Annotated[Path | None, typer.Argument(help="Lines of text; default: standard input.")]
 Output = Annotated[
     Path | None,
-    typer.Option(help="Trees, a line for each line; an interrupted run goes on where it stopped."),
+    typer.Option(help="File of trees, one line for each line of text; an interrupted run resumes."),
 ]
 Language = Annotated[str | None, typer.Option(help="Language of the text: en (default), de or fr.")]
 ParserName = Annotated[
-    str, typer.Option(help="embedded, corenlp, or a folder that `treeformer parser train` wrote.")
+    str, typer.Option(help="embedded, corenlp, or a folder written by `treeformer parser train`.")
 ]
 ParserCommand = Annotated[
-    str | None, typer.Option(help="A program that reads tokens, a sentence a line, and writes brackets.")
+    str | None, typer.Option(help="A program that reads one sentence of tokens per line and writes brackets.")
 ]
-Tokenized = Annotated[bool, typer.Option("--tokenized", help="Tokens are given, with spaces between them.")]
+Tokenized = Annotated[
+    bool, typer.Option("--tokenized", help="The text is tokenized: tokens are separated by spaces.")
+]
 OnePerLine = Annotated[
     bool, typer.Option("--one-per-line", help="Each line is one sentence and gives one tree.")
 ]
 
-Workers = Annotated[
-    int, typer.Option(min=1, help="Parsers that work at the same time.", rich_help_panel=_RUN)
-]
+Workers = Annotated[int, typer.Option(min=1, help="Number of parser processes.", rich_help_panel=_RUN)]
 EngineName = Annotated[
     Engine,
-    typer.Option(help="Processes here, or Ray, on the cluster in RAY_ADDRESS.", rich_help_panel=_RUN),
+    typer.Option(help="Local processes, or Ray on the cluster in RAY_ADDRESS.", rich_help_panel=_RUN),
 ]
 Timeout = Annotated[
     float | None,
     typer.Option(
-        help="Seconds for a request to CoreNLP or a run of the program. What takes longer is parsed in "
-        "smaller parts; a sentence that takes longer by itself gets a flat tree.",
+        help="Seconds for a request to CoreNLP or a run of the program. A batch that takes longer is parsed "
+        "in smaller parts; a single sentence that takes longer gets a flat tree.",
         rich_help_panel=_RUN,
     ),
 ]
 DeviceName = Annotated[
     Device | None,
-    typer.Option(help="Of the embedded parser; all workers share the GPU.", rich_help_panel=_RUN),
+    typer.Option(help="Device of the embedded parser; all workers share the GPU.", rich_help_panel=_RUN),
 ]
 Bf16 = Annotated[
     bool,
     typer.Option(
         "--bf16",
-        help="The embedded parser computes in bfloat16: faster where the hardware has it.",
+        help="Run the embedded parser in bfloat16, which is faster on hardware that supports it.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -84,20 +84,20 @@ ModelName = Annotated[
     typer.Option(help="Shift-reduce with or without a beam, or PCFG.", rich_help_panel=_CORENLP),
 ]
 Caseless = Annotated[
-    bool, typer.Option("--caseless", help="For English in lower case.", rich_help_panel=_CORENLP)
+    bool, typer.Option("--caseless", help="For English text in lower case.", rich_help_panel=_CORENLP)
 ]
 Unsplit = Annotated[
     bool,
-    typer.Option("--unsplit", help="Leave German im and French du in one word.", rich_help_panel=_CORENLP),
+    typer.Option("--unsplit", help="Keep German im and French du as one word.", rich_help_panel=_CORENLP),
 ]
 Memory = Annotated[
     str | None, typer.Option(help="Java's largest heap, such as 4g.", rich_help_panel=_CORENLP)
 ]
-Threads = Annotated[int | None, typer.Option(help="Requests at a time.", rich_help_panel=_CORENLP)]
+Threads = Annotated[int | None, typer.Option(help="Number of concurrent requests.", rich_help_panel=_CORENLP)]
 Port = Annotated[
-    int | None, typer.Option(help="Of the server; default: any that is free.", rich_help_panel=_CORENLP)
+    int | None, typer.Option(help="Port of the server; default: any free port.", rich_help_panel=_CORENLP)
 ]
 Address = Annotated[
     str | None,
-    typer.Option(help="Of a server that already runs, http://HOST:PORT.", rich_help_panel=_CORENLP),
+    typer.Option(help="Address of a running server, http://HOST:PORT.", rich_help_panel=_CORENLP),
 ]

@@ -1,4 +1,4 @@
-"""Which parser a command line asks for, with the options that go with it."""
+"""The parser that a command line asks for, with its options."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TREES_DEPEND_ON = ("model", "caseless", "unsplit", "bf16")
 def choose_parser(
     parser: str, command: str | None, language: str | None, options: Mapping[str, Any]
 ) -> tuple[str, Callable[[], Parser]]:
-    """What to call the parser, with all that its trees depend on, and what makes it.
+    """A description of the parser with all options that its trees depend on, and a function that loads it.
 
     Args:
         parser: ``embedded``, ``corenlp``, a folder, or any other name that `load_parser` takes.
-        command: a program instead.
-        language: of the text; None where the parser has its own, else English.
-        options: of the parser by name, ``None`` where none was given.
+        command: a program to use instead.
+        language: of the text; None for the language of the parser, else English.
+        options: of the parser by name, ``None`` for those that were not given.
     """
     given = {name: value for name, value in options.items() if value is not None}
     if language is not None and parser not in ("embedded", "corenlp"):
@@ -38,20 +38,19 @@ def choose_parser(
             raise ValueError(f"--parser {parser} and --parser-command: expected one of them")
         _check(given, "command", "--parser-command")
         return f"{language}, command {command}", partial(CommandParser, command, language, **given)
-    if parser.partition(":")[0] == "corenlp":
-        _check(given, "corenlp", f"--parser {parser}")
-    else:
-        _check(given, "embedded", f"--parser {parser}")
+    backend = "corenlp" if parser.partition(":")[0] == "corenlp" else "embedded"
+    _check(given, backend, f"--parser {parser}")
     name = parser_name(parser, language)
     details = [f"{key} {given[key]}" for key in _TREES_DEPEND_ON if key in given]
     return ", ".join([name, *details]), parser_maker(name, **given)
 
 
 def _check(given: Mapping[str, object], kind: str, chosen: str) -> None:
-    """Refuse options that the chosen kind of parser has not."""
+    """Raise ``ValueError`` for options that the chosen kind of parser does not have."""
     for name in given:
         if name not in _OPTIONS[kind]:
             kinds = [other for other in _OPTIONS if name in _OPTIONS[other]]
             raise ValueError(f"--{name} does not go with {chosen}: it is an option of {', '.join(kinds)}")
-    if "address" in given and (wrong := given.keys() & {"memory", "port"}):
-        raise ValueError(f"--{min(wrong)} does not go with --address: that server already runs")
+    for name in ("memory", "port"):
+        if "address" in given and name in given:
+            raise ValueError(f"--{name} does not go with --address: that server is already running")

@@ -1,16 +1,16 @@
 """Dependency trees in CoNLL-U as constituency-like trees.
 
-A word with dependents makes a node over its subtree; a word without makes none. Leaves are the syntactic
-words: multiword tokens (``1-2``) and empty nodes (``8.1``) are left out.
+A word with dependents gives a node over its subtree; a word without gives none. Leaves are the syntactic
+words: multiword tokens (``1-2``) and empty nodes (``8.1``) are skipped.
 
 A tree that is not projective is made so first, by lifting (Nivre and Nilsson 2005): the dependent of the
-shortest arc that spans a word from outside its head's subtree moves up to the head of its head, until no such
-arc is left.
+shortest arc over a word outside its head's subtree is attached to the head of its head, until none is left.
 
 A space inside a word becomes a no-break space, and brackets inside a tag or label become ``-LRB-`` and
 ``-RRB-``, since trees could not be written in brackets otherwise.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -24,13 +24,15 @@ from .tree import Tree
 
 _COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 
+_RANGE_OR_EMPTY_NODE = re.compile(r"\d+[-.]\d+")
+
 Labels = Literal["deprel", "upos"]
 Tags = Literal["upos", "xpos"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One line of a sentence: its fields and where it stands."""
+    """One line of a sentence: its fields, file and line number."""
 
     fields: tuple[str, ...]
     file: str
@@ -56,9 +58,8 @@ def read_conllu(
     """The sentences of a CoNLL-U file or open text stream, each as a tree.
 
     A node is labelled with the relation of its head (``labels="upos"``: its part of speech), a leaf tagged
-    with its universal part of speech (``tags="xpos"``: the treebank's own). ``TreeFormatError`` where a
-    sentence is no tree; with ``on_error`` that is called with the error instead, and the sentence gives no
-    tree.
+    with its universal part of speech (``tags="xpos"``: that of the treebank). A sentence that is no tree
+    raises ``TreeFormatError``; ``on_error``, if given, is called with the error instead.
     """
     if labels not in ("deprel", "upos"):
         raise ValueError(f"labels = {labels!r}: expected 'deprel' or 'upos'")
@@ -73,7 +74,7 @@ def _read_conllu(source: TextSource, labels: Labels, tags: Tags, on_error: OnErr
     with closing(numbered_lines(source)) as lines:
         for sentence in _sentences(lines):
             try:
-                rows = _rows(sentence, file)
+                rows = _word_rows(sentence, file)
                 tree = _tree(rows, labels, tags) if rows else None
             except TreeFormatError as error:
                 if on_error is None:
@@ -100,43 +101,29 @@ def _sentences(lines: NumberedLines) -> Iterator[list[tuple[int, str]]]:
         yield sentence
 
 
-def _rows(sentence: list[tuple[int, str]], file: str) -> list[_Row]:
-    """The rows of the words of a sentence."""
+def _word_rows(sentence: list[tuple[int, str]], file: str) -> list[_Row]:
+    """The rows of the syntactic words of a sentence, each checked."""
     rows: list[_Row] = []
     for number, text in sentence:
-        row = _row(text, file, number)
-        if _is_word(row, len(rows) + 1):
-            rows.append(row)
+        row = _Row(tuple(text.split("\t")), file, number)
+        if len(row.fields) != len(_COLUMNS):
+            problem = f"expected {len(_COLUMNS)} columns separated by tabs, found {len(row.fields)}"
+            raise TreeFormatError(problem, file=file, line=number, column=1)
+        for column, field in zip(_COLUMNS, row.fields, strict=True):
+            if not field.strip(" "):
+                raise row.error("expected a value or '_', found nothing", column)
+            if column in ("UPOS", "XPOS", "DEPREL") and " " in field:
+                raise row.error(f"expected no space, found {quoted(field)}", column)
+            if "\r" in field:
+                raise row.error("found a carriage return: it may only end a line", column)
+        identifier, expected = row["ID"], len(rows) + 1
+        if _RANGE_OR_EMPTY_NODE.fullmatch(identifier):
+            continue
+        if identifier != str(expected):
+            problem = f"expected {expected}, a range or an empty node, found {quoted(identifier)}"
+            raise row.error(problem, "ID")
+        rows.append(row)
     return rows
-
-
-def _row(text: str, file: str, line: int) -> _Row:
-    """The fields of a line, ten of them and none empty."""
-    fields = tuple(text.split("\t"))
-    if len(fields) != len(_COLUMNS):
-        problem = f"expected {len(_COLUMNS)} columns separated by tabs, found {len(fields)}"
-        raise TreeFormatError(problem, file=file, line=line, column=1)
-    row = _Row(fields, file, line)
-    for column, field in zip(_COLUMNS, fields, strict=True):
-        if not field.strip(" "):
-            raise row.error("expected a value or '_', found nothing", column)
-        if column in ("UPOS", "XPOS", "DEPREL") and " " in field:
-            raise row.error(f"expected no space, found {quoted(field)}", column)
-        if "\r" in field:
-            raise row.error("found a carriage return: it may only end a line", column)
-    return row
-
-
-def _is_word(row: _Row, expected: int) -> bool:
-    """Whether a row is a syntactic word; its number must then be ``expected``."""
-    identifier = row["ID"]
-    for separator in "-.":
-        first, found, second = identifier.partition(separator)
-        if found and first.isdecimal() and second.isdecimal():
-            return False
-    if identifier != str(expected):
-        raise row.error(f"expected {expected}, a range or an empty node, found {quoted(identifier)}", "ID")
-    return True
 
 
 def _tree(rows: list[_Row], labels: Labels, tags: Tags) -> Tree:
@@ -155,31 +142,24 @@ def _tree(rows: list[_Row], labels: Labels, tags: Tags) -> Tree:
 
 def _heads(rows: list[_Row]) -> list[int]:
     """The index of the head of each word, -1 for the root; ``TreeFormatError`` unless they make one tree."""
-    heads = []
-    root = -1
-    for word, row in enumerate(rows):
-        heads.append(_head(row, len(rows)))
-        if heads[word] < 0:
-            if root >= 0:
-                raise row.error(f"expected one root, found a second besides word {root + 1}", "HEAD")
-            root = word
-    if root < 0:
+    heads: list[int] = []
+    for row in rows:
+        field = row["HEAD"]
+        digits = field.lstrip("0") or field[:1]
+        is_number = field.isascii() and field.isdecimal() and len(digits) <= len(str(len(rows)))
+        if not is_number or int(digits) > len(rows):
+            raise row.error(f"expected the number of a word, 0 to {len(rows)}, found {quoted(field)}", "HEAD")
+        head = int(digits) - 1
+        if head < 0 and -1 in heads:
+            raise row.error(f"expected one root, found a second besides word {heads.index(-1) + 1}", "HEAD")
+        heads.append(head)
+    if -1 not in heads:
         raise rows[0].error("expected one word with head 0, found a sentence without a root", "HEAD")
     reached = set(dependency_order(heads))
     for word, row in enumerate(rows):
         if word not in reached:
             raise row.error("expected a way up to the root, found a cycle of heads", "HEAD")
     return heads
-
-
-def _head(row: _Row, count: int) -> int:
-    """The index of the head of one word in a sentence of ``count``, -1 for the root."""
-    field = row["HEAD"]
-    digits = field.lstrip("0") or field[:1]
-    is_number = field.isascii() and field.isdecimal() and len(digits) <= len(str(count))
-    if not is_number or int(digits) > count:
-        raise row.error(f"expected the number of a word, 0 to {count}, found {quoted(field)}", "HEAD")
-    return int(digits) - 1
 
 
 def _without_brackets(label: str) -> str:

@@ -1,8 +1,6 @@
-"""Control trees, to hold beside parsed ones: binary trees over plain words that no parser has seen, and
-parsed trees with their labels in other places.
+"""Control trees, to compare with parsed ones: binary trees built without a parser, and shuffled labels.
 
-In the binary ones every node and, unless given, every tag is labelled ``X``. A sentence of one word has one
-node.
+In binary trees every node and, unless given, every tag is labelled ``X``. One word alone has one node.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +15,7 @@ _LABEL = "X"
 
 
 def balanced(words: Iterable[str], *, tags: Iterable[str] | None = None) -> Tree:
-    """The tree that halves every span; of an odd number of words the left half has one more.
+    """The tree that halves every span; the left half has one more of an odd number of words.
 
     >>> str(balanced(["a", "b", "c"]))
     '(X (X (X a) (X b)) (X c))'
@@ -36,17 +34,16 @@ def right_branching(words: Iterable[str], *, tags: Iterable[str] | None = None) 
 
 
 def random_tree(words: Iterable[str], seed: int, *, tags: Iterable[str] | None = None) -> Tree:
-    """A tree that splits every span at a place drawn uniformly (which is not uniform over trees).
+    """A tree that splits every span at a uniformly drawn position (which is not uniform over trees).
 
-    The same words and seed give the same tree in every process and Python version: only ``Random.random`` is
-    used, whose numbers Python keeps.
+    Equal words and seeds give equal trees in every process and Python version, since ``Random.random`` does.
     """
     draw = _drawing(seed)
     return _binary_tree(words, tags, lambda start, end: start + 1 + int(draw() * (end - start - 1)))
 
 
 def shuffled_labels(tree: Tree, seed: int) -> Tree:
-    """The same tree, its labels given to its nodes in another order; all orders are equally likely.
+    """The tree with its labels in another order; all orders are equally likely.
 
     >>> tree = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps) (ADVP (RB well))))")
     >>> str(shuffled_labels(tree, 1))
@@ -61,7 +58,7 @@ def shuffled_labels(tree: Tree, seed: int) -> Tree:
 
 
 def _drawing(seed: int) -> Callable[[], float]:
-    """A source of random numbers that is the same in every process and Python version."""
+    """A source of random numbers that are equal in every process and Python version."""
     try:
         return Random(as_integer(seed)).random
     except TypeError:
@@ -69,7 +66,7 @@ def _drawing(seed: int) -> Callable[[], float]:
 
 
 def _binary_tree(words: Iterable[str], tags: Iterable[str] | None, split: Callable[[int, int], int]) -> Tree:
-    """The tree whose spans of two or more words are cut where ``split(start, end)`` says."""
+    """The tree whose spans of two or more words are split at ``split(start, end)``."""
     words = checked_strings("words", words)
     if tags is None:
         tags = [_LABEL] * len(words)

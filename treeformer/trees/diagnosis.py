@@ -1,4 +1,4 @@
-"""Why a text is not trees: a slow reading that knows what it expects at every place."""
+"""Why a text is not trees: a slow reader that knows what it expects at every position."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _TOKEN = re.compile(r"[()]|[^ \t\n()]+")
 
 @dataclass(slots=True)
 class _Bracket:
-    """One open bracket and what it has held so far."""
+    """One open bracket and its content so far."""
 
     position: int
     label: str = ""
@@ -21,7 +21,7 @@ class _Bracket:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Text and where it stands: the name of its file and the number of its first line."""
+    """Text, the name of its file and the number of its first line."""
 
     text: str
     file: str
@@ -35,10 +35,10 @@ class Source:
 
 
 def explain(source: Source) -> TreeFormatError:
-    """The error at the first place where the text, which is known not to be trees, goes wrong."""
+    """The first error of a text that is not trees."""
     stack: list[_Bracket] = []
-    for found in _TOKEN.finditer(source.text):
-        token, position = found[0], found.start()
+    for match in _TOKEN.finditer(source.text):
+        token, position = match[0], match.start()
         if token == "(":
             error = _open(source, stack, position)
         elif token == ")":
@@ -56,19 +56,19 @@ def explain(source: Source) -> TreeFormatError:
 
 
 def tree_position(text: str, index: int) -> int:
-    """Where the outermost bracket of tree number ``index`` stands in a text of trees."""
+    """The position of the outermost bracket of tree number ``index`` in a text of trees."""
     depth = 0
-    for found in re.finditer(r"[()]", text):
+    for bracket in re.finditer(r"[()]", text):
         if not depth:
             if not index:
-                return found.start()
+                return bracket.start()
             index -= 1
-        depth += 1 if found[0] == "(" else -1
+        depth += 1 if bracket[0] == "(" else -1
     return len(text)
 
 
 def _open(source: Source, stack: list[_Bracket], position: int) -> TreeFormatError | None:
-    """Open a bracket, or the error of one that may not stand here."""
+    """Open a bracket; returns the error if none may open here."""
     if stack:
         top = stack[-1]
         if top.word:
@@ -90,7 +90,7 @@ def _open(source: Source, stack: list[_Bracket], position: int) -> TreeFormatErr
 
 
 def _close(source: Source, stack: list[_Bracket], position: int) -> TreeFormatError | None:
-    """Close a bracket, or the error of one that closes nothing or nothing whole."""
+    """Close a bracket; returns the error if none is open or its content is incomplete."""
     if not stack:
         return source.error("expected '(' or the end of the text, found ')' that closes no bracket", position)
     top = stack.pop()
@@ -106,7 +106,7 @@ def _close(source: Source, stack: list[_Bracket], position: int) -> TreeFormatEr
 
 
 def _text(source: Source, stack: list[_Bracket], token: str, position: int) -> TreeFormatError | None:
-    """Take a label or a word, or the error of text that is neither."""
+    """Add a label or a word; returns the error if neither is expected."""
     if "\r" in token:
         return source.error(
             "found a carriage return inside a word: it may only end a line", position + token.index("\r")
@@ -128,5 +128,5 @@ def _text(source: Source, stack: list[_Bracket], token: str, position: int) -> T
 
 
 def _untagged(source: Source, word: str, position: int) -> TreeFormatError:
-    """The error of a word that stands beside constituents."""
+    """The error of a word beside constituents."""
     return source.error(f"expected '(TAG word)', found the word {quoted(word)} without a tag", position)

@@ -23,11 +23,11 @@ def _as_it_is(number: int, text: str) -> str:
 def to_text(tree: Tree, *, paint_node: Paint = _as_it_is, paint_word: Paint = _as_it_is) -> str:
     """The tree as lines of text: labels joined by box characters, tags and words in the two lowest rows.
 
-    ``paint_node`` and ``paint_word`` are given a number and a label or word, and may put around it what takes
-    no room, such as the codes of a terminal's colours.
+    ``paint_node`` and ``paint_word`` take an index and a label or word, and may add characters without width,
+    for instance the colour codes of a terminal.
 
-    There are two lines a level, each up to as wide as all words beside each other, so the size is depth ×
-    width: a tree of 2,000 words that branches to the right takes 12 MB.
+    There are two lines per level, each up to the width of all words, so the size is depth × width: a
+    right-branching tree of 2,000 words takes 12 MB.
 
     >>> print(to_text(Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps) (RB well)))")))
                S
@@ -79,7 +79,7 @@ def _draw_lines(canvas: Canvas, tree: Tree, placement: Placement, bottom: int) -
 
 
 def _write(canvas: Canvas, row: int, center: float, text: str, painted: str) -> None:
-    """Write ``text`` around ``center``; its first column holds it as it is painted, the others nothing."""
+    """Write ``text`` centred at ``center``; its first column holds the painted text, the others nothing."""
     width = _width(text)
     first = int(center) - (width - 1) // 2
     canvas[row].update({first + offset: "" for offset in range(width)})
@@ -87,7 +87,7 @@ def _write(canvas: Canvas, row: int, center: float, text: str, painted: str) -> 
 
 
 def _joined(line: dict[int, str]) -> str:
-    """The columns of a line as text, spaces where nothing stands."""
+    """The columns of a line as text, with spaces in empty columns."""
     return "".join([line.get(column, " ") for column in range(max(line) + 1)])
 
 
@@ -97,5 +97,5 @@ def _width(text: str) -> int:
 
 
 def _printable(text: str) -> str:
-    """``text`` with a visible sign in place of every control character, so that lines and columns hold."""
+    """``text`` with a visible sign for every control character, so that columns stay aligned."""
     return "".join(["\ufffd" if unicodedata.category(c) in _INVISIBLE else c for c in text])

@@ -1,4 +1,4 @@
-"""The error of a file that does not hold what it should, and how messages quote what they found."""
+"""The error of a file that does not hold trees, and quotations in messages."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,7 @@ _LONGEST_QUOTE = 40
 class TreeFormatError(ValueError):
     """Text that cannot be read as trees: what was wrong, where, and what was expected.
 
-    ``file`` names the source, ``line`` and ``column`` count from 1, ``problem`` is the sentence without the
-    place.
+    ``file`` names the source, ``line`` and ``column`` count from 1, ``problem`` is the message without them.
     """
 
     def __init__(self, problem: str, *, file: str, line: int, column: int) -> None:
@@ -27,15 +26,15 @@ OnError = Callable[[TreeFormatError], object]
 
 
 def quoted(value: object) -> str:
-    """``value`` as code, for a message: long ones are cut."""
+    """``value`` as code for a message, shortened."""
     return shortened(repr(value))
 
 
 def shortened(text: str) -> str:
-    """The beginning of ``text``, enough to find it again, and ``…`` for the rest."""
+    """The beginning of ``text``, with ``…`` for the rest."""
     return text if len(text) <= _LONGEST_QUOTE + 2 else text[: _LONGEST_QUOTE + 1] + "…"
 
 
 def _rebuild(problem: str, file: str, line: int, column: int) -> TreeFormatError:
-    """The error again, after pickling."""
+    """The error, after unpickling."""
     return TreeFormatError(problem, file=file, line=line, column=column)

@@ -1,7 +1,7 @@
 r"""Words in bracket files: ``-LRB-`` and ``-RRB-`` stand for ``(`` and ``)``.
 
-Both directions lose nothing. A word that really holds ``-LRB-`` is written ``\-LRB-``, and backslashes right
-before such a place are doubled; every other backslash (``\/`` and ``\*`` in SST) stays as it is.
+Encoding is lossless. A word that really holds ``-LRB-`` is written ``\-LRB-``, and backslashes right before
+it are doubled; every other backslash (``\/`` and ``\*`` in SST) is kept.
 
 >>> decode_word("f-LRB-x-RRB-"), decode_word(r"1\/2"), encode_word("("), encode_word("-LRB-")
 ('f(x)', '1\\/2', '-LRB-', '\\-LRB-')
@@ -16,21 +16,21 @@ _CODES = {"(": "-LRB-", ")": "-RRB-"}
 
 
 def decode_word(text: str) -> str:
-    """The word that a bracket file means by ``text``."""
+    """The word that ``text`` stands for in a bracket file."""
     return _ENCODED.sub(_decode_match, text) if "RB-" in text else text
 
 
 def encode_word(word: str) -> str:
-    """How a bracket file spells ``word``."""
+    """The spelling of ``word`` in a bracket file."""
     if "(" not in word and ")" not in word and "RB-" not in word:
         return word
     backwards: list[str] = []
     end = len(word)
     follower = ""
-    for found in reversed(list(_CRITICAL.finditer(word))):
-        rest = word[found.end() : end]
+    for match in reversed(list(_CRITICAL.finditer(word))):
+        rest = word[match.end() : end]
         follower = rest[:1] or follower
-        slashes, core = found.groups()
+        slashes, core = match.groups()
         if core in _CODES:
             piece = slashes * 2 + _CODES[core]
         elif follower == "-":
@@ -39,12 +39,12 @@ def encode_word(word: str) -> str:
             piece = slashes + core
         backwards += (rest, piece)
         follower = piece[0]
-        end = found.start()
+        end = match.start()
     backwards.append(word[:end])
     return "".join(reversed(backwards))
 
 
-def _decode_match(found: re.Match[str]) -> str:
-    """What one encoded bracket, or one escaped look-alike, stands for."""
-    doubled, side, literal = found.groups()
+def _decode_match(match: re.Match[str]) -> str:
+    """The text of one encoded bracket, or of one escaped ``-LRB-``."""
+    doubled, side, literal = match.groups()
     return doubled[::2] + (_BRACKETS[side] if side else literal)

@@ -1,4 +1,4 @@
-"""Lines of text files, compressed or not, with errors that know their place."""
+"""Lines of text files, compressed or not, with errors that name file, line and column."""
 
 import os
 from collections.abc import Generator
@@ -15,7 +15,7 @@ NumberedLines = Generator[tuple[int, str], None, None]
 
 
 def source_name(source: TextSource) -> str:
-    """The name by which errors call ``source``."""
+    """The name of ``source`` in error messages."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     name = getattr(source, "name", None)
@@ -23,10 +23,10 @@ def source_name(source: TextSource) -> str:
 
 
 def numbered_lines(source: TextSource) -> NumberedLines:
-    """The lines of a path or an open text stream, numbered from 1, each with its newline if it has one.
+    """The lines of a path or an open text stream, numbered from 1, with their newlines.
 
-    A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is decompressed. A carriage return before a newline or at
-    the very end and a byte-order mark at the start are left out. Text that is not UTF-8 and damaged archives
+    A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is decompressed. A byte-order mark at the start, and
+    carriage returns before a newline or at the end, are removed. Text that is not UTF-8 and damaged archives
     raise ``TreeFormatError``.
     """
     if isinstance(source, (str, os.PathLike)):
@@ -35,7 +35,7 @@ def numbered_lines(source: TextSource) -> NumberedLines:
 
 
 def plain_text(text: str, file: str) -> str:
-    """``text`` as if it had been read from a file of this name."""
+    """``text`` as it would be read from a file of this name."""
     return "".join([line for _, line in _without_marks(_stream_lines(StringIO(text, newline="\n"), file))])
 
 
@@ -83,11 +83,11 @@ def _stream_lines(stream: IO[str], file: str) -> NumberedLines:
         raise TreeFormatError(problem, file=file, line=number + 1, column=1) from error
 
 
-def _surrogate(found: str) -> str:
-    """What is wrong with a lone surrogate, which stands for a byte in a stream with ``surrogateescape``."""
-    if "\udc80" <= found <= "\udcff":
-        return f"expected UTF-8, found the byte 0x{ord(found) - 0xDC00:02x}"
-    return f"expected text that UTF-8 can hold, found the lone surrogate {found!r}"
+def _surrogate(character: str) -> str:
+    """The message for a lone surrogate, which stands for a byte in a stream with ``surrogateescape``."""
+    if "\udc80" <= character <= "\udcff":
+        return f"expected UTF-8, found the byte 0x{ord(character) - 0xDC00:02x}"
+    return f"expected text that UTF-8 can hold, found the lone surrogate {character!r}"
 
 
 def open_for_writing(path: str, ending: str) -> IO[str]:

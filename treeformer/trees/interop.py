@@ -1,7 +1,6 @@
-"""Trees of other libraries: ``nltk.Tree``, both ways.
+"""Conversion from and to ``nltk.Tree``.
 
-Leaves of an ``nltk.Tree`` are spelled as in bracket files (``-LRB-`` for ``(``), as nltk's own readers leave
-them.
+Leaves of an ``nltk.Tree`` are spelled as in bracket files (``-LRB-`` for ``(``), as by nltk's readers.
 """
 
 from typing import Any
@@ -14,22 +13,22 @@ from .writer import nodes_by_first_leaf
 
 
 def to_nltk(tree: Tree) -> Any:
-    """The ``nltk.Tree`` of the same brackets, preterminals included."""
+    """The ``nltk.Tree`` with these brackets, preterminals included."""
     nltk_tree = _nltk_tree_class()
-    made = [nltk_tree(label, []) for label in tree.labels]
+    subtrees = [nltk_tree(label, []) for label in tree.labels]
     for leaf, nodes in enumerate(nodes_by_first_leaf(tree)):
         for node in nodes:
             if tree.parents[node] >= 0:
-                made[tree.parents[node]].append(made[node])
-        made[tree.leaf_parents[leaf]].append(nltk_tree(tree.tags[leaf], [encode_word(tree.words[leaf])]))
-    return made[-1]
+                subtrees[tree.parents[node]].append(subtrees[node])
+        preterminal = nltk_tree(tree.tags[leaf], [encode_word(tree.words[leaf])])
+        subtrees[tree.leaf_parents[leaf]].append(preterminal)
+    return subtrees[-1]
 
 
 def from_nltk(nltk_tree: Any) -> Tree:
-    """The ``Tree`` of an ``nltk.Tree``, with every chain and label kept.
+    """The ``Tree`` of an ``nltk.Tree``, with all chains and labels.
 
-    An outermost label that is empty reads as ``ROOT``. ``ValueError`` where a word has no tag or a label is
-    missing.
+    An empty outermost label reads as ``ROOT``. ``ValueError`` if a word has no tag or a label is missing.
     """
     tree_class = _nltk_tree_class()
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""Labels that mean something to the transforms, and labels without what annotators add to them."""
+"""Labels with a meaning for the transforms, and labels without function tags and indices."""
 
 import re
 
@@ -11,9 +11,9 @@ _BARE = re.compile(r".[^-=]*", re.DOTALL)
 def bare_label(label: str) -> str:
     """``label`` without function tags and indices: ``NP-SBJ-1`` and ``NP=2`` give ``NP``.
 
-    Labels that begin with a hyphen (``-LRB-``, ``-NONE-``, ``--``) stay as they are.
+    Labels that begin with a hyphen (``-LRB-``, ``-NONE-``, ``--``) are kept.
     """
     if label.startswith("-"):
         return label
-    found = _BARE.match(label)
-    return found[0] if found else label
+    bare = _BARE.match(label)
+    return bare[0] if bare else label

@@ -1,4 +1,4 @@
-"""Where the parts of a tree stand in a picture: words in one row, every node above its leaves."""
+"""Positions of the parts of a tree in a picture: words in one row, every node above its leaves."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from .tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Horizontal centres of leaves and nodes, the level of each node (1: lowest), and the width of all."""
+    """Horizontal centres of leaves and nodes, the level of each node (1: lowest), and the total width."""
 
     leaf_centers: list[float]
     node_centers: list[float]
@@ -19,10 +19,10 @@ class Placement:
 
 
 def place(tree: Tree, leaf_widths: Sequence[float], label_widths: Sequence[float], gap: float) -> Placement:
-    """The placement in which no two texts of one row come nearer than ``gap``.
+    """The placement in which texts of one row keep a distance of ``gap``.
 
-    A node stands between its first and its last child, one level above the highest of them. Every label stays
-    above the leaves of its node, so the labels of one level, whose leaves are disjoint, cannot meet.
+    A node is centred between its first and its last child, one level above the highest of them. Every label
+    is above the leaves of its node, so the labels of one level, whose leaves are disjoint, cannot overlap.
     """
     edges = _leaf_edges(tree, leaf_widths, label_widths, gap)
     leaf_centers = [(left + right) / 2 for left, right in pairwise(edges)]

@@ -1,4 +1,4 @@
-"""Dependency trees as lists of heads (-1 for the root), and how to make them projective."""
+"""Dependency trees as lists of heads (-1 for the root), and projective trees from them."""
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -7,7 +7,7 @@ from .shape import Span
 
 
 def dependency_order(heads: Sequence[int]) -> list[int]:
-    """The words that hang on the root, heads before dependents, each subtree in one run."""
+    """The words below the root, heads before dependents, the words of each subtree in one run."""
     dependents: list[list[int]] = [[] for _ in heads]
     for word, head in enumerate(heads):
         if head >= 0:
@@ -22,7 +22,7 @@ def dependency_order(heads: Sequence[int]) -> list[int]:
 
 
 def subtree_spans(heads: Sequence[int]) -> list[Span]:
-    """For each word the smallest span around it and everything below it."""
+    """The smallest span around each word and all words below it."""
     starts = list(range(len(heads)))
     ends = list(range(1, len(heads) + 1))
     for word in reversed(dependency_order(heads)):
@@ -34,7 +34,7 @@ def subtree_spans(heads: Sequence[int]) -> list[Span]:
 
 
 def subtree_sizes(heads: Sequence[int]) -> list[int]:
-    """For each word the number of words in its subtree, itself included."""
+    """The number of words in the subtree of each word, itself included."""
     sizes = [1] * len(heads)
     for word in reversed(dependency_order(heads)):
         if heads[word] >= 0:
@@ -43,10 +43,10 @@ def subtree_sizes(heads: Sequence[int]) -> list[int]:
 
 
 def lifted_heads(heads: Sequence[int]) -> list[int]:
-    """Heads of a projective tree: the shortest arc over a stranger is lifted, again and again.
+    """Heads of a projective tree: the shortest arc that is not projective is lifted until none is left.
 
     An arc is projective if its head is above every word between its ends. The leftmost of equally short arcs
-    goes first. Arcs from the root are always projective, so lifting ends.
+    is lifted first. Arcs from the root are always projective, so lifting terminates.
     """
     sizes = subtree_sizes(heads)
     if all(end - start == size for (start, end), size in zip(subtree_spans(heads), sizes, strict=True)):
@@ -59,8 +59,8 @@ class _Lifting:
 
     ``order`` lists heads before dependents, each subtree in one run, and ``place`` is its inverse. When a
     word leaves its head, only that head's subtree shrinks: of the other arcs only those from this head can
-    become not projective, and none becomes projective. So ``waiting``, the arcs to lift by length, stays
-    right with a look at this head's dependents.
+    become non-projective, and none becomes projective. So only this head's dependents are checked to keep
+    ``waiting``, a heap of the arcs to lift by length, up to date.
     """
 
     def __init__(self, heads: Sequence[int], sizes: list[int]) -> None:
@@ -79,7 +79,7 @@ class _Lifting:
             self._wait(word)
 
     def run(self) -> list[int]:
-        """Lift until every arc is projective; the heads that this leaves."""
+        """Lift until every arc is projective; returns the heads."""
         while self.waiting:
             _, word = heappop(self.waiting)
             self.is_waiting[word] = False
@@ -92,12 +92,12 @@ class _Lifting:
         return self.heads
 
     def _wait(self, word: int) -> None:
-        """Let the arc of ``word`` wait to be lifted."""
+        """Add the arc of ``word`` to those to lift."""
         self.is_waiting[word] = True
         heappush(self.waiting, (abs(word - self.heads[word]), word))
 
     def _lift(self, word: int) -> None:
-        """Hang ``word`` on the head of its head; its run goes to the end of its old head's."""
+        """Attach ``word`` to the head of its head; its run moves to the end of the old head's run."""
         head = self.heads[word]
         start = self.place[word]
         middle = start + self.sizes[word]
@@ -111,12 +111,12 @@ class _Lifting:
         self.dependents[self.heads[word]].add(word)
 
     def _renumber(self, start: int, end: int) -> None:
-        """Set the places of what stands from ``start`` to ``end`` in the order."""
+        """Update the places of the words from ``start`` to ``end`` in the order."""
         for place in range(start, end):
             self.place[self.order[place]] = place
 
     def _uncovered(self, head: int, word: int) -> list[int]:
-        """The dependents of ``head`` whose arcs became not projective when ``word`` left it."""
+        """The dependents of ``head`` whose arcs became non-projective when ``word`` left it."""
         gone = self.order[self.place[word] : self.place[word] + self.sizes[word]]
         left = max([other for other in gone if other < head], default=-1)
         right = min([other for other in gone if other > head], default=len(self.heads))
@@ -127,7 +127,7 @@ class _Lifting:
         ]
 
     def _is_crossing(self, word: int) -> bool:
-        """Whether a stranger stands between ``word`` and its head."""
+        """Whether a word between ``word`` and its head is not below that head."""
         head = self.heads[word]
         if head < 0 or abs(word - head) == 1:
             return False

@@ -1,7 +1,6 @@
-"""The paper's view of a tree, T = (L, N, R), and the way back (Proposition 1).
+"""The paper's definition of a tree, T = (L, N, R), and its inverse (Proposition 1).
 
-R is quadratic in the depth of a tree by its definition, so this is for checking and explaining, not for
-corpora.
+R is quadratic in the depth of a tree, so this is for checks and explanations, not for corpora.
 """
 
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from .tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class LeafElement:
-    """A leaf of T: its place in the sentence, its word and its tag."""
+    """A leaf of T: its position in the sentence, its word and its tag."""
 
     position: int
     word: str
@@ -23,7 +22,7 @@ class LeafElement:
 
 @dataclass(frozen=True, slots=True)
 class NodeElement:
-    """A node of T: its label, and a name that only tells it from other nodes."""
+    """A node of T: its label, and a number that identifies it."""
 
     name: int
     label: str
@@ -31,7 +30,7 @@ class NodeElement:
 
 @dataclass(frozen=True, slots=True)
 class TreeSets:
-    """T = (L, N, R): leaves in order, nodes in no order, and for each node its subtree, itself included."""
+    """T = (L, N, R): ordered leaves, unordered nodes, and the subtree of each node, itself included."""
 
     leaves: tuple[LeafElement, ...]
     nodes: frozenset[NodeElement]
@@ -44,13 +43,13 @@ def to_sets(tree: Tree) -> TreeSets:
     nodes = tuple(map(NodeElement, range(len(tree)), tree.labels))
     subtrees: dict[NodeElement, frozenset[LeafElement | NodeElement]] = {}
     for node, children, (start, end) in zip(nodes, children_of_nodes(tree.spans), tree.spans, strict=True):
-        own: frozenset[LeafElement | NodeElement] = frozenset((node, *leaves[start:end]))
-        subtrees[node] = own.union(*(subtrees[nodes[child]] for child in children))
+        members: frozenset[LeafElement | NodeElement] = frozenset((node, *leaves[start:end]))
+        subtrees[node] = members.union(*(subtrees[nodes[child]] for child in children))
     return TreeSets(leaves, frozenset(nodes), subtrees)
 
 
 def from_sets(sets: TreeSets) -> Tree:
-    """The tree whose sets these are; ``ValueError`` if no tree has them.
+    """The tree with these sets; ``ValueError`` if there is none.
 
     Post-order is recovered from R alone: nodes that end at one leaf are nested, so the smaller subtree comes
     first.

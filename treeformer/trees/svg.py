@@ -36,7 +36,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """Where everything stands, in pixels."""
+    """The positions of all parts, in pixels."""
 
     tree: Tree
     placement: Placement
@@ -74,9 +74,9 @@ def to_svg(
 ) -> str:
     """The tree as one standalone SVG document.
 
-    Colours (any CSS colour) lie behind labels and words, titles show when the pointer rests on them; both are
-    given by node in post-order and by leaf, ``None`` for none. A link ``(("node", 3), ("leaf", 0), 0.8)`` is
-    a curve between two parts whose opacity is its weight, from 0 to 1.
+    Colours (any CSS colour) are behind labels and words, titles are tooltips; both are given for nodes in
+    post-order and for leaves, ``None`` for none. A link ``(("node", 3), ("leaf", 0), 0.8)`` is a curve
+    between two parts; its opacity is its weight, from 0 to 1.
     """
     node_colors = _checked_list("node_colors", node_colors, len(tree))
     node_titles = _checked_list("node_titles", node_titles, len(tree))
@@ -139,7 +139,7 @@ def _nodes(picture: _Picture, colors: Sequence[str | None], titles: Sequence[str
     for node, label in enumerate(picture.tree.labels):
         x, y = picture.node(node)
         text = f'<text class="label" x="{x:.1f}" y="{y + 4.6:.1f}">{_safe(label)}</text>'
-        yield _part(_ground(x, y, picture.label_widths[node], colors[node]) + text, titles[node])
+        yield _part(_background(x, y, picture.label_widths[node], colors[node]) + text, titles[node])
 
 
 def _leaves(picture: _Picture, colors: Sequence[str | None], titles: Sequence[str | None]) -> Iterator[str]:
@@ -150,21 +150,21 @@ def _leaves(picture: _Picture, colors: Sequence[str | None], titles: Sequence[st
             f'<text class="tag" x="{x:.1f}" y="{picture.tag_height + 4:.1f}">{_safe(tag)}</text>'
             f'<text class="word" x="{x:.1f}" y="{y + 5.5:.1f}">{_safe(word)}</text>'
         )
-        yield _part(_ground(x, y, picture.word_widths[leaf], colors[leaf]) + text, titles[leaf])
+        yield _part(_background(x, y, picture.word_widths[leaf], colors[leaf]) + text, titles[leaf])
 
 
 def _part(content: str, title: str | None) -> str:
-    """A group that shows ``title`` when the pointer rests on it."""
+    """A group with a tooltip."""
     return f"<g>{content}</g>" if title is None else f"<g><title>{_safe(title)}</title>{content}</g>"
 
 
-def _ground(x: float, y: float, width: float, color: str | None) -> str:
-    """A coloured ground for a text; nothing without a colour."""
+def _background(x: float, y: float, width: float, color: str | None) -> str:
+    """A coloured background of a text; nothing without a colour."""
     return "" if color is None else _pill(x, y, width, f'fill="{_safe(color)}"')
 
 
 def _pill(x: float, y: float, width: float, attributes: str) -> str:
-    """A rectangle with round corners around a text of that width at ``(x, y)``."""
+    """A rectangle with round corners around a text of this width at ``(x, y)``."""
     return (
         f'<rect x="{x - width / 2 - 5:.1f}" y="{y - _REACH:.1f}" width="{width + 10:.1f}"'
         f' height="{_PILL_HEIGHT:.0f}" rx="6" {attributes}/>'
@@ -174,8 +174,8 @@ def _pill(x: float, y: float, width: float, attributes: str) -> str:
 def _link(picture: _Picture, index: int, link: Link) -> tuple[str, float]:
     """The curve of a link, and how far it reaches below the words.
 
-    Two leaves are joined by an arc below the words, two nodes of one level by an arc above them, other ends
-    by a curve from the bottom of the higher to the top of the lower. A part is linked to itself by a ring.
+    Two leaves are joined by an arc below the words, two nodes of one level by an arc above them, other parts
+    by a curve from the bottom of the higher to the top of the lower. A link to itself is a ring.
     """
     source, target, weight = link
     if not (isfinite(weight) and 0 <= weight <= 1):
@@ -222,7 +222,7 @@ def _end(picture: _Picture, index: int, end: End) -> tuple[float, float, float]:
 
 
 def _checked_list(name: str, values: Sequence[str | None] | None, size: int) -> Sequence[str | None]:
-    """``values``, or as many ``None``; ``ValueError`` if there are too few or too many."""
+    """``values``, by default all ``None``; ``ValueError`` unless there are ``size``."""
     if values is None:
         return [None] * size
     if len(values) != size:
@@ -231,12 +231,12 @@ def _checked_list(name: str, values: Sequence[str | None] | None, size: int) -> 
 
 
 def _text_width(text: str, size: float) -> float:
-    """About the width of ``text`` in pixels, rather too wide than too narrow."""
+    """The approximate width of ``text`` in pixels, rather too large than too small."""
     return size * sum(map(_advance, text))
 
 
 def _advance(character: str) -> float:
-    """About the width of a character, in parts of the font size."""
+    """The approximate width of a character, relative to the font size."""
     columns = character_width(character)
     if columns != 1:
         return 0.5 * columns + 0.05
@@ -248,5 +248,5 @@ def _advance(character: str) -> float:
 
 
 def _safe(text: str) -> str:
-    """``text`` inside XML: escaped, and without characters that XML cannot hold."""
+    """``text`` escaped for XML, without characters that XML does not allow."""
     return escape(_NOT_XML.sub("\ufffd", text))

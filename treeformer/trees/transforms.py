@@ -162,7 +162,7 @@ def binarise(tree: Tree, factor: Literal["right", "left"] = "right", *, left: Co
 def unbinarise(tree: Tree) -> Tree:
     """The tree without nodes labelled ``@X``, whose children move up; the root is always kept.
 
-    Undoes :func:`binarise` on trees that had no such label before.
+    Undoes :func:`binarise` on trees that had no label with ``@`` before.
     """
     kept = [node for node, label in enumerate(tree.labels[:-1]) if not label.startswith(_BINARISED)]
     return _with_nodes(tree, [*kept, len(tree) - 1])

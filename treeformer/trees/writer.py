@@ -1,4 +1,4 @@
-"""Trees as brackets: on one line, and over several."""
+"""Trees as brackets, on one line or on several."""
 
 from .escapes import encode_word
 from .tree import Tree
@@ -20,9 +20,9 @@ def one_line(tree: Tree) -> str:
 
 
 def several_lines(tree: Tree, width: int) -> str:
-    """The brackets of ``tree``, a line for each part of a constituent longer than ``width`` columns.
+    """The brackets of ``tree``; a constituent longer than ``width`` columns has a line for each child.
 
-    Lines are indented by two columns a level, at most by 60.
+    Lines are indented by two columns per level, at most by 60.
     """
     words = [encode_word(word) for word in tree.words]
     flat = _fitting_nodes(tree, words, width)
@@ -39,7 +39,7 @@ def several_lines(tree: Tree, width: int) -> str:
 
 
 def nodes_by_first_leaf(tree: Tree) -> list[list[int]]:
-    """For each leaf the nodes whose span begins there, from the highest to the lowest."""
+    """The nodes that begin at each leaf, from the highest to the lowest."""
     beginning: list[list[int]] = [[] for _ in tree.words]
     for node in range(len(tree) - 1, -1, -1):
         beginning[tree.spans[node][0]].append(node)
@@ -47,7 +47,7 @@ def nodes_by_first_leaf(tree: Tree) -> list[list[int]]:
 
 
 def _fitting_nodes(tree: Tree, words: list[str], width: int) -> list[bool]:
-    """For each node whether its indented brackets fit in ``width`` columns."""
+    """Whether the indented brackets of each node fit in ``width`` columns."""
     lengths = [len(label) + 2 for label in tree.labels]
     for leaf, parent in enumerate(tree.leaf_parents):
         lengths[parent] += len(words[leaf]) + len(tree.tags[leaf]) + 4
@@ -57,12 +57,12 @@ def _fitting_nodes(tree: Tree, words: list[str], width: int) -> list[bool]:
 
 
 def _break_before(parent: int, depth: int, flat: list[bool]) -> str:
-    """What stands between a parent's text and the next of its parts."""
+    """The separator before a child of ``parent``."""
     if parent < 0:
         return ""
     return " " if flat[parent] else "\n" + " " * _indent(depth)
 
 
 def _indent(depth: int) -> int:
-    """Columns by which a part ``depth`` levels below the root is indented."""
+    """The indentation at ``depth`` levels below the root."""
     return min(2 * depth, _DEEPEST_INDENT)
