@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.analysis.experiments import NAMES, Cell, Selection, experiment
-from treeformer.analysis.paper import papers_score, task_name
+from treeformer.analysis.experiments import NAMES, Cell, experiment, papers_score, task_name
+from treeformer.analysis.reproduction import Selection
 from treeformer.training.recipe import Recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeformer.analysis.costs import SYSTEMS, Settings, count_parameters, cut, measure_speed, sentences_of
-from treeformer.analysis.experiments import Selection
-from treeformer.analysis.pages import markdown
 from treeformer.analysis.plots import plot
-from treeformer.analysis.reproduction import reproduce
+from treeformer.analysis.reproduction import Selection, reproduce
 from treeformer.analysis.results import Parameters, Results, Speed
 from treeformer.analysis.runner import Runner
+from treeformer.analysis.tables import markdown
 from treeformer.analysis.workspace import Workspace
 from treeformer.progress import Progress
 from treeformer.trees import random_tree

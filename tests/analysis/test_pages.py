@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from treeformer.analysis.experiments import experiment
-from treeformer.analysis.pages import markdown, page
+from treeformer.analysis.page import page
 from treeformer.analysis.plots import plot
 from treeformer.analysis.results import Results, load_results
+from treeformer.analysis.tables import markdown
 
 RESULTS = Path(__file__).parents[2] / "results"
 NAMES = ("classification", "translation", "ablations", "controls", "data-size", "attention-share", "speed")
@@ -115,7 +116,7 @@ def test_a_picture_is_drawn_and_the_same_each_time(tmp_path: Path, name: str) ->
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
-def test_the_page_has_every_table_and_what_was_not_run_with_its_command(tmp_path: Path) -> None:
+def test_the_page_has_every_table_and_what_was_not_run_with_its_command_and_minutes(tmp_path: Path) -> None:
     (tmp_path / "classification.json").write_text(json.dumps(content()))
     (tmp_path / "quick-ablations.json").write_text(json.dumps(content()))
     (tmp_path / "classification.svg").write_text("<svg/>")
@@ -128,11 +129,12 @@ def test_the_page_has_every_table_and_what_was_not_run_with_its_command(tmp_path
     assert "### Not run" not in text
     lines = {tuple(line.split(" | ")[:2]): line for line in text.splitlines()}
     missing = lines["| classification", "SST-5"]
-    assert "BiLSTM, every phrase; Tree-LSTM | 14 |" in missing
+    assert "BiLSTM, every phrase; Tree-LSTM | 14 | about 21 |" in missing
     assert "Transformer, every phrase (seeds 2, 3);" in missing
     assert missing.endswith("| `treeformer reproduce classification --data DATA --only sst5` |")
     assert "; Tree Transformer, 10 %;" in lines["| data-size", "SST-5"]
-    assert "| speed |  | all |  | `treeformer reproduce speed --data DATA` |" in text
+    assert "| speed |  | all |  | 1–10 | `treeformer reproduce speed --data DATA` |" in text
+    assert "not known" in text
 
 
 def test_other_json_is_not_taken_for_results(tmp_path: Path) -> None:

@@ -25,8 +25,7 @@ from tests.analysis.toys import (
     sentiment_recipe,
 )
 from treeformer.analysis import runner
-from treeformer.analysis.experiments import Selection
-from treeformer.analysis.reproduction import listing, remake, reproduce
+from treeformer.analysis.reproduction import Selection, listing, remake, reproduce
 from treeformer.analysis.runner import Runner
 from treeformer.analysis.workspace import Workspace
 from treeformer.cli.main import app

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from treeformer.analysis.experiments import LABELS
-from treeformer.analysis.paper import NEAREST, papers_score, task_name
-from treeformer.analysis.results import MachineSpeed, Parameters, ResultRow, Results, Speed
+from treeformer.analysis.experiments import LABELS, NEAREST, papers_score, task_name
+from treeformer.analysis.results import Parameters, ResultRow, Results, Speed, Timing
 
+_WORKS = ("training", "training, graphs", "inference")
 _COLOURS = {system: f"C{number}" for number, system in enumerate(LABELS)}
 
 
@@ -117,16 +117,17 @@ def _plot_speed(speed: Speed, figure: Any) -> None:
     rows_of_panels = figure.subplots(len(speed.machines), 3, squeeze=False)
     for machine, (training, inference, memory) in zip(speed.machines, rows_of_panels, strict=True):
         panels = [training, inference]
-        _plot_lines(training, machine, "training", "milliseconds")
-        _plot_lines(training, machine, "training, graphs", "milliseconds", style="o--", note=", CUDA graphs")
-        _plot_lines(inference, machine, "inference", "milliseconds")
+        rows = {work: [row for row in machine.rows if row.work == work] for work in _WORKS}
+        _plot_lines(training, rows["training"], "milliseconds")
+        _plot_lines(training, rows["training, graphs"], "milliseconds", "o--", ", CUDA graphs")
+        _plot_lines(inference, rows["inference"], "milliseconds")
         for axes, work in ((training, "training"), (inference, "inference")):
             axes.set(title=f"{work}, {machine.device}", ylabel="ms a batch")
         lengths = [entry.length for entry in machine.parsing]
         times = [1e3 * machine.settings.sentences * entry.seconds_a_sentence for entry in machine.parsing]
         inference.plot(lengths, times, "x:", color="black", markersize=4, label="parsing, once")
         if any(row.peak_bytes for row in machine.rows):
-            _plot_lines(memory, machine, "training", "peak_bytes", scale=2**-20)
+            _plot_lines(memory, rows["training"], "peak_mebibytes")
             memory.set(title=f"memory of training, {machine.device}", ylabel="MiB above the weights")
             panels.append(memory)
         else:
@@ -138,23 +139,14 @@ def _plot_speed(speed: Speed, figure: Any) -> None:
             axes.legend(fontsize="small")
 
 
-def _plot_lines(
-    axes: Any,
-    machine: MachineSpeed,
-    work: str,
-    field: str,
-    *,
-    scale: float = 1.0,
-    style: str = "o-",
-    note: str = "",
-) -> None:
-    """A field of the timings against length, a line for each system."""
+def _plot_lines(axes: Any, rows: Sequence[Timing], field: str, style: str = "o-", note: str = "") -> None:
+    """A field of timings against length, a line for each system."""
     for system, label in LABELS.items():
-        rows = [row for row in machine.rows if (row.work, row.system) == (work, system)]
-        if rows:
-            values = [scale * getattr(row, field) for row in rows]
-            lengths = [row.length for row in rows]
-            axes.plot(lengths, values, style, color=_COLOURS[system], markersize=3, label=f"{label}{note}")
+        points = [(row.length, getattr(row, field)) for row in rows if row.system == system]
+        if points:
+            lengths, values = zip(*points, strict=True)
+            colour = _COLOURS[system]
+            axes.plot(lengths, values, style, color=colour, markersize=3, label=f"{label}{note}")
 
 
 def _plot_parameters(measured: Parameters, figure: Any) -> None:

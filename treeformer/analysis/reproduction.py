@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from treeformer.analysis.costs import QUICK, Settings, count_parameters, measure_speed
-from treeformer.analysis.experiments import NAMES, Cell, Experiment, Row, Selection
-from treeformer.analysis.pages import markdown, write_page
+from treeformer.analysis.experiments import (
+    NAMES,
+    QUICK_TASKS,
+    Cell,
+    Experiment,
+    Row,
+    experiment,
+    quick_row,
+)
+from treeformer.analysis.page import write_page
 from treeformer.analysis.plots import plot
 from treeformer.analysis.results import (
     MissingRun,
@@ -20,6 +29,7 @@ from treeformer.analysis.results import (
     load_results,
 )
 from treeformer.analysis.runner import Runner
+from treeformer.analysis.tables import markdown
 from treeformer.analysis.workspace import Workspace
 from treeformer.evaluation.predictions import predictions_path
 from treeformer.evaluation.significance import compare
@@ -30,10 +40,63 @@ from treeformer.training.recipe import Recipe
 from treeformer.training.runs import changes_since
 
 
+@dataclass(frozen=True)
+class Selection:
+    """The part of the experiments to run.
+
+    quick: run the small version: fewer updates, one seed, a share of the data.
+    seeds: the seeds to run; empty for all seeds of the experiment.
+    changes: further changes to every recipe.
+    only: patterns ``SYSTEM``, ``TASK`` or ``SYSTEM/TASK``; other rows are not run.
+    """
+
+    quick: bool = False
+    seeds: Sequence[int] = ()
+    changes: Sequence[str] = ()
+    only: Sequence[str] = ()
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment with the selected seeds and changes, as quick version if selected."""
+        chosen = experiment(name)
+        rows = chosen.rows
+        if self.quick:
+            rows = tuple(quick_row(row) for row in rows if row.task in QUICK_TASKS[name])
+        changed = [
+            replace(
+                row,
+                changes=(*row.changes, *self.changes),
+                seeds=tuple(sorted({*row.seeds, *self.seeds})),
+            )
+            for row in rows
+        ]
+        return replace(chosen, rows=tuple(changed))
+
+    def cells(self, name: str) -> list[Cell]:
+        """The cells of an experiment to run."""
+        cells = [cell for row in self.experiment(name).rows if row.matches(self.only) for cell in row.cells]
+        return [cell for cell in cells if not self.seeds or cell.seed in self.seeds]
+
+    def names(self, name: str) -> list[str]:
+        """The experiment of this name, or of ``all`` those with something to run.
+
+        A pattern in ``only`` that matches nothing is an error.
+        """
+        names = NAMES if name == "all" else (experiment(name).name,)
+        rows = [row for one in names for row in self.experiment(one).rows]
+        for pattern in self.only:
+            if not any(row.matches([pattern]) for row in rows):
+                raise ValueError(f"--only {pattern}: expected tasks and systems of {name}, found none")
+        return [one for one in names if not self.only or self.cells(one)]
+
+    def file_name(self, name: str) -> str:
+        """Name of the JSON file; the quick version never replaces the full one."""
+        return f"quick-{name}.json" if self.quick else f"{name}.json"
+
+
 def reproduce(name: str, selection: Selection, workspace: Workspace, runner: Runner, folder: Path) -> bool:
     """Run the missing cells of an experiment and write its results; True if all selected cells are done."""
     selection.names(name)  # checks --only
-    experiment, path = selection.experiment(name), folder / selection.file_name(name)
+    chosen, path = selection.experiment(name), folder / selection.file_name(name)
     jobs = workspace.jobs(selection.cells(name))
     runner.run(jobs)
     before = load_results(path)
@@ -41,7 +104,7 @@ def reproduce(name: str, selection: Selection, workspace: Workspace, runner: Run
         measured = _measure(name, selection, workspace, runner.progress, before)
         results = Results(
             name=name,
-            title=experiment.title,
+            title=chosen.title,
             quick=selection.quick,
             notes=[],
             rows=[],
@@ -50,7 +113,7 @@ def reproduce(name: str, selection: Selection, workspace: Workspace, runner: Run
         )
     else:
         reasons = {job.name: job.reason for job in jobs if job.state == "failed"}
-        results = collect(experiment, workspace, reasons, before, quick=selection.quick)
+        results = collect(chosen, workspace, reasons, before, quick=selection.quick)
     results.save(path)
     remake(path, runner.progress)
     return all(job.state == "done" for job in jobs)
@@ -106,7 +169,7 @@ def _measure(
 
 
 def collect(
-    experiment: Experiment,
+    chosen: Experiment,
     workspace: Workspace,
     reasons: Mapping[str, str],
     before: Results | None,
@@ -116,23 +179,23 @@ def collect(
     """Collect the results of an experiment.
 
     Args:
-        experiment: its rows and seeds.
+        chosen: the experiment, with its rows and seeds.
         workspace: the place of its runs.
         reasons: why cells failed, by name.
         before: earlier results; their runs of the same recipe are kept if they are not in the workspace.
         quick: whether this is the quick version.
     """
     rows = []
-    for row in experiment.rows:
+    for row in chosen.rows:
         earlier = before.row(row.task, row.slug) if before else None
         rows.append(_result_row(row, workspace, reasons, earlier))
     return Results(
-        name=experiment.name,
-        title=experiment.title,
+        name=chosen.name,
+        title=chosen.title,
         quick=quick,
-        notes=list(experiment.notes),
+        notes=list(chosen.notes),
         rows=rows,
-        comparisons=_comparisons(experiment.rows, rows, workspace, before),
+        comparisons=_comparisons(chosen.rows, rows, workspace, before),
     )
 
 

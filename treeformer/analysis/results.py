@@ -183,6 +183,11 @@ class Timing(Record):
     highest: float
     peak_bytes: int
 
+    @property
+    def peak_mebibytes(self) -> float:
+        """The peak memory in MiB."""
+        return self.peak_bytes / 2**20
+
 
 class ParsingTime(Record):
     """Seconds to parse a sentence of this length."""

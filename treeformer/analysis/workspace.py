@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,34 +26,24 @@ from treeformer.training.runs import changes_since
 _COMMIT = ".commit"
 
 
+@dataclass(frozen=True)
 class Workspace:
     """Prepared corpora, runs and logs of a reproduction.
 
-    Args:
-        folder: has ``prepared/``, ``runs/`` and ``logs/``.
-        recipes: folder of the recipes.
-        data: data to prepare corpora from; not needed if all are prepared.
-        device: device of training and evaluation; None for the default.
-        workers: number of parallel processes that parse.
-        commit: commit of the source; None to ask git.
+    folder: has ``prepared/``, ``runs/`` and ``logs/``.
+    recipes: folder of the recipes.
+    data: data to prepare corpora from; not needed if all are prepared.
+    device: device of training and evaluation; None for the default.
+    workers: number of parallel processes that parse.
+    commit: commit of the source, recorded with each run.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        recipes: Path,
-        *,
-        data: Path | None = None,
-        device: str | None = None,
-        workers: int = 1,
-        commit: str | None = None,
-    ) -> None:
-        self.folder = folder
-        self.recipes = recipes
-        self.data = data
-        self.device = device
-        self.workers = workers
-        self.commit = commit or source_commit()
+    folder: Path
+    recipes: Path
+    data: Path | None = None
+    device: str | None = None
+    workers: int = 1
+    commit: str | None = None
 
     def run(self, cell: Cell) -> Path:
         """The run folder of a cell."""

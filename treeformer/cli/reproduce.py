@@ -66,10 +66,9 @@ def command(
 
     treeformer reproduce classification --data DATA --work work --jobs 8
     """
-    from treeformer.analysis.experiments import Selection
-    from treeformer.analysis.reproduction import listing, reproduce, rewrite_pages
+    from treeformer.analysis.reproduction import Selection, listing, reproduce, rewrite_pages
     from treeformer.analysis.runner import Runner
-    from treeformer.analysis.workspace import Workspace
+    from treeformer.analysis.workspace import Workspace, source_commit
     from treeformer.machine import chosen_device
     from treeformer.progress import LogLines
 
@@ -80,9 +79,7 @@ def command(
     cores = os.cpu_count() or 1
     count = jobs or (min(_JOBS_PER_GPU, cores) if chosen_device(device).type == "cuda" else cores)
     folder = work / "quick" if quick else work
-    workspace = Workspace(
-        folder, recipes, data=data, device=device, workers=max(1, count // 2), commit=commit
-    )
+    workspace = Workspace(folder, recipes, data, device, max(1, count // 2), commit or source_commit())
     names = selection.names(name)
     if dry_run:
         for one in names:

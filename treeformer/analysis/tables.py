@@ -1,23 +1,26 @@
-"""Markdown pages of results: tables of an experiment beside the paper's numbers, and ``docs/results.md``."""
+"""The Markdown page of an experiment: tables of its results, beside the paper's numbers."""
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from treeformer.analysis.experiments import LABELS, NAMES, experiment
-from treeformer.analysis.paper import ATTENTION, NEAREST, PARAMETERS, POSITIONS, papers_score, task_name
+from treeformer.analysis.experiments import (
+    ATTENTION,
+    LABELS,
+    NEAREST,
+    PARAMETERS,
+    POSITIONS,
+    papers_score,
+    task_name,
+)
 from treeformer.analysis.results import (
     MachineSpeed,
     Parameters,
     ResultRow,
     Results,
     Speed,
-    load_results,
 )
-from treeformer.storage import write_file
 
 NOTHING = "–"
 QUICK = (
@@ -25,18 +28,6 @@ QUICK = (
     "It takes minutes on two CPU cores and shows that everything runs. Its numbers cannot be compared with "
     "the paper's."
 )
-_HEAD = """\
-# Results
-
-Tables and figures of the paper, reproduced. `treeformer reproduce page` writes this page from the JSON files
-in `results/`; only the remarks are written by hand. [reproduction.md](reproduction.md) explains how to run
-the experiments. Scores are mean ± standard deviation over seeds. All choices were made on dev or on folds of
-the training set. Minutes are for one training on the device named below the table, which other trainings may
-have shared."""
-_NOT_RUN = """\
-## Not run yet
-
-These trainings have no result. Seeds are named where other seeds of the row were run."""
 _TESTS = {"linzen.val": "Linzen, natural mix"} | {
     f"linzen.{count}": f"Linzen, {count} attractor{'s' if count > 1 else ''}" for count in range(1, 6)
 }
@@ -80,12 +71,14 @@ def _score_tables(results: Results) -> list[str]:
 
 
 def _finding(task: str, rows: Sequence[ResultRow]) -> str:
-    """The highest score, and that of the row that all others are compared with, if there is one."""
+    """The highest score, and the score of the rival of all rows; empty where rivals differ."""
     trained = [row for row in rows if row.runs]
     best = max(trained, key=lambda row: statistics.mean(row.values()))
     finding = f"- {task_name(task)}: highest {best.metric} {_spread(best)} ({best.label})"
-    others = [f"; {row.label}: {_spread(row)}" for row in trained if row.label == row.rival != best.label]
-    return "" if len({row.rival for row in rows}) > 1 else f"{finding}{''.join(others)}."
+    if len({row.rival for row in rows}) > 1:
+        return ""
+    rivals = [row for row in trained if row.label == row.rival and row is not best]
+    return f"{finding}; {rivals[0].label}: {_spread(rivals[0])}." if rivals else f"{finding}."
 
 
 def _summary(results: Results, tasks: Mapping[str, Sequence[ResultRow]]) -> str:
@@ -99,7 +92,7 @@ def _summary(results: Results, tasks: Mapping[str, Sequence[ResultRow]]) -> str:
         paper = ["" if row is None else _paper(results, row) for row in chosen]
         if any(cell not in ("", NOTHING) for cell in paper):
             columns.append([_paper_heading(task), *paper])
-    return _table(list(zip(*columns, strict=True)))
+    return markdown_table(list(zip(*columns, strict=True)))
 
 
 def _marked_score(row: ResultRow) -> str:
@@ -136,7 +129,7 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
                 f"{max(memory) / 2**30:.2f} GiB" if memory else NOTHING,
             ]
         )
-    return _table(lines)
+    return markdown_table(lines)
 
 
 def _difference(results: Results, row: ResultRow) -> list[str]:
@@ -211,7 +204,7 @@ def _missing(results: Results) -> list[str]:
             reason = f"failed, {' '.join(missing.reason.split())[-300:]}" if missing.reason else state
             seeds.setdefault(reason, []).append(missing.seed)
         name = f"{task_name(row.task)}, {row.label}"
-        lines += [f"- {name}, {_named_seeds(numbers)}: {reason}" for reason, numbers in seeds.items()]
+        lines += [f"- {name}, {named_seeds(numbers)}: {reason}" for reason, numbers in seeds.items()]
     return ["## Not run", "\n".join(lines)] if lines else []
 
 
@@ -259,7 +252,7 @@ def _speed_tables(machine: MachineSpeed) -> str:
             for row in rows
         }
         memory = {
-            (str(row.length), f"{LABELS[row.system]}, MiB"): f"{row.peak_bytes / 2**20:.1f}"
+            (str(row.length), f"{LABELS[row.system]}, MiB"): f"{row.peak_mebibytes:.1f}"
             for row in rows
             if row.peak_bytes
         }
@@ -300,62 +293,12 @@ def _parameter_tables(measured: Parameters) -> str:
         [
             f"The base models have {equal} the paper's number of parameters. Source, target, output and "
             f"labels share one table of {measured.rows_of_the_table:,} rows.",
-            _table([["", "parameters", "paper"], *base]),
+            markdown_table([["", "parameters", "paper"], *base]),
             "## Recipes",
             "The number of tokens is known if the corpus is prepared or the recipe sets it.",
-            _table(recipes),
+            markdown_table(recipes),
         ]
     )
-
-
-def write_page(folder: Path, path: Path) -> None:
-    """Write ``docs/results.md`` from all results in a folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, page(folder, pictures=os.path.relpath(folder, path.parent)).encode())
-
-
-def page(folder: Path, *, pictures: str = "../results") -> str:
-    """All results as one Markdown page.
-
-    Args:
-        folder: the folder of ``NAME.json``.
-        pictures: this folder, relative to the page.
-    """
-    parts, known = [_HEAD], {}
-    for name in NAMES:
-        results = load_results(folder / f"{name}.json")
-        if results is None:
-            continue
-        known[name] = results
-        lines = markdown(results, with_missing=False).strip().splitlines()
-        parts.append("\n".join(f"#{line}" if line.startswith("#") else line for line in lines))
-        if (folder / f"{name}.svg").is_file():
-            parts.append(f"![{results.title}]({pictures}/{name}.svg)")
-    return "\n\n".join([*parts, *_not_run(known)]) + "\n"
-
-
-def _not_run(known: Mapping[str, Results]) -> list[str]:
-    """A table of the runs without results: one row for each task of an experiment."""
-    lines = [["table", "task", "not run", "trainings", "command"]]
-    for name in NAMES:
-        command = f"treeformer reproduce {name} --data DATA"
-        rows, results = experiment(name).rows, known.get(name)
-        if not rows and results is None:
-            lines.append([name, "", "all", "", f"`{command}`"])
-        for task in dict.fromkeys(row.task for row in rows):
-            labels, count = [], 0
-            for row in rows:
-                done = results.row(row.task, row.slug) if results else None
-                seeds = [seed for seed in row.seeds if done is None or seed not in done.seeds_run]
-                if row.task == task and seeds:
-                    count += len(seeds)
-                    some = f" ({_named_seeds(seeds)})" if len(seeds) < len(row.seeds) else ""
-                    labels.append(f"{row.label}{some}")
-            if labels:
-                lines.append(
-                    [name, task_name(task), "; ".join(labels), str(count), f"`{command} --only {task}`"]
-                )
-    return [_NOT_RUN, _table(lines)] if len(lines) > 1 else []
 
 
 def _paper_heading(task: str) -> str:
@@ -398,7 +341,12 @@ def _seeds(row: ResultRow) -> str:
     return "1 seed" if count == 1 else f"{count} seeds"
 
 
-def _named_seeds(seeds: Sequence[int]) -> str:
+def named_seeds(seeds: Sequence[int]) -> str:
+    """Seeds by their numbers.
+
+    >>> named_seeds([2]), named_seeds([1, 3])
+    ('seed 2', 'seeds 1, 3')
+    """
     return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
@@ -412,10 +360,10 @@ def _pivot(corner: str, cells: Mapping[tuple[str, str], str]) -> str:
         return ""
     rows, columns = (dict.fromkeys(names) for names in zip(*cells, strict=True))
     lines = [[row, *(cells.get((row, column), NOTHING) for column in columns)] for row in rows]
-    return _table([[corner, *columns], *lines])
+    return markdown_table([[corner, *columns], *lines])
 
 
-def _table(lines: Sequence[Sequence[str]]) -> str:
+def markdown_table(lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first line is its head."""
     rows = [f"| {' | '.join(line)} |" for line in lines]
     return "\n".join([rows[0], f"|{' --- |' * len(lines[0])}", *rows[1:]])
