@@ -32,6 +32,7 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("from treeformer import load_parser; load_parser('en')", {"transformers"}),
         ("from treeformer import TreeProcessor", {"transformers", "sacremoses"}),
         ("import treeformer.cli.main", {"torch", "transformers"}),
+        ("import treeformer.serving.server", {"torch", "transformers"}),  # only model processes hold them
         ("import treeformer.training.recipe", {"torch", "transformers"}),  # a wrong key is told at once
     ],
 )

@@ -59,8 +59,7 @@ def test_branches_sum_to_the_value_that_the_model_uses(classifier: Classifier) -
     with torch.inference_mode(), _recorded_calls(classifier.model) as calls:
         classifier.model(**inputs)
         for attention, states, batch in calls:
-            _, _, values = attention.project(states)
-            expected = attention._accumulated(values, attention.leaf_weights(states[:, : batch.n]), batch)
+            _, expected, _ = attention.read_memory(states, batch)
             for node in range(len(tree)):
                 _, flows = _branch_values(attention, states, batch, node)
                 torch.testing.assert_close(flows.sum(1), expected[0, :, batch.n + node], atol=1e-4, rtol=1e-4)

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from tests.serving.process import LONG, TEXT, ServiceProcess, serving
-from treeformer.serving.errors import RefusedError
-from treeformer.serving.limits import Limits
-from treeformer.serving.model_process import Asked, ModelProcess, Runs
+from treeformer.serving.limits import RefusedError
+from treeformer.serving.model_process import ModelProcess, ModelRequest, ProcessSettings
+from treeformer.serving.schema import ParseRequest
 from treeformer.serving.server import MOST_PROCESSES, cores
 
 PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
@@ -37,9 +37,9 @@ def test_a_process_that_is_killed_is_replaced_and_its_requests_are_told_to_come_
         statuses = [answer.status_code for answer in answers]
         assert set(statuses) == {200, 503}
         assert statuses.count(503) == 1  # the one that was being read; the others waited for the new process
-        told = next(answer for answer in answers if answer.status_code == 503)
-        assert "try again" in told.json()["error"]
-        assert "Retry-After" in told.headers
+        refused = next(answer for answer in answers if answer.status_code == 503)
+        assert "try again" in refused.json()["error"]
+        assert "Retry-After" in refused.headers
         assert service.metric("treeformer_processes_ended_total") == 1
         (second,) = model_processes(service)
         assert second.pid != first.pid
@@ -67,7 +67,7 @@ def test_a_service_that_is_killed_leaves_no_process_behind() -> None:
 
 @pytest.fixture
 def models() -> Iterator[ModelProcess]:
-    process = ModelProcess(Runs(None, None, None, Limits(), "cpu", 1), lambda: None)
+    process = ModelProcess(ProcessSettings(device="cpu", threads=1), lambda: None)
     process.ready()
     yield process
     process.close()
@@ -79,7 +79,7 @@ def test_a_process_that_hangs_is_ended_however_much_it_was_sent(
     monkeypatch.setattr("treeformer.serving.model_process._PATIENCE", 0.5)
     (child,) = (own for own in psutil.Process().children() if own.pid == models._process.pid)
     child.suspend()
-    (answer,) = models([Asked("more than a pipe holds " * 100_000)], 0.0)
+    (answer,) = models([ModelRequest(ParseRequest(inputs=["more than a pipe holds " * 100_000]))], 0.0)
     assert isinstance(answer, RefusedError)
     assert answer.status == 503
     models.ready()

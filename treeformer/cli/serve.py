@@ -14,48 +14,67 @@ _EXTRA = "treeformer serve needs more packages: pip install 'treeformer[serve]'"
 
 
 def command(
+    context: typer.Context,
     model: Annotated[
         Path | None,
-        typer.Option(help="The folder of a run that classifies; default: the one that comes along."),
+        typer.Option(help="Folder of a run that classifies; default: the included sentiment model."),
     ] = None,
     other_model: Annotated[
-        Path | None, typer.Option(help="A second run that classifies, to see side by side.")
+        Path | None, typer.Option(help="Folder of a second run that classifies, to compare with the first.")
     ] = None,
-    translation: Annotated[Path | None, typer.Option(help="The folder of a run that translates.")] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 is everywhere.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 8000,
+    translation: Annotated[Path | None, typer.Option(help="Folder of a run that translates.")] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")] = 8000,
     token: Annotated[
-        str | None, typer.Option(envvar="TREEFORMER_TOKEN", help="What requests must carry as bearer token.")
+        str | None,
+        typer.Option(envvar="TREEFORMER_TOKEN", help="Bearer token that every request must carry."),
     ] = None,
-    characters: Annotated[int, typer.Option(min=1, help="Of one text or tree.")] = Limits.characters,
-    inputs: Annotated[int, typer.Option(min=1, help="Texts or trees of one request.")] = Limits.inputs,
-    sentences: Annotated[int, typer.Option(min=1, help="Of one text.")] = Limits.sentences,
-    words: Annotated[int, typer.Option(min=1, help="Of one text.")] = Limits.words,
+    characters: Annotated[
+        int, typer.Option(min=1, help="Maximum number of characters in a text or tree.")
+    ] = Limits.characters,
+    inputs: Annotated[
+        int, typer.Option(min=1, help="Maximum number of texts or trees in a request.")
+    ] = Limits.inputs,
+    sentences: Annotated[
+        int, typer.Option(min=1, help="Maximum number of sentences in a text.")
+    ] = Limits.sentences,
+    words: Annotated[int, typer.Option(min=1, help="Maximum number of words in a text.")] = Limits.words,
     costly: Annotated[
-        int, typer.Option(min=1, help="Words where attention or a translation is asked for.")
+        int,
+        typer.Option(min=1, help="Maximum number of words in a text for attention or translation."),
     ] = Limits.costly,
-    body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = Limits.body,
+    body: Annotated[
+        int, typer.Option(min=1, help="Maximum number of bytes in the body of a request.")
+    ] = Limits.body,
     waiting: Annotated[
-        int, typer.Option(min=1, help="Requests under way; more are refused.")
+        int, typer.Option(min=1, help="Maximum number of requests in progress; more are refused.")
     ] = Limits.waiting,
     seconds: Annotated[
-        float, typer.Option(min=0.001, max=DAY, help="For a request to be answered.")
+        float,
+        typer.Option(min=0.001, max=DAY, help="Maximum time in seconds for a request to be answered."),
     ] = Limits.seconds,
-    batch: Annotated[int, typer.Option(min=1, help="Texts that the model reads together.")] = Limits.batch,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Maximum number of texts that a model reads together.")
+    ] = Limits.batch,
     processes: Annotated[
         int | None,
-        typer.Option(min=1, help="With the models; default: one for each core, up to 4, one on a GPU."),
+        typer.Option(
+            min=1, help="Number of model processes; default: one per core, at most 4; one on a GPU."
+        ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Of each process; default: all together use each core once.")
+        int | None,
+        typer.Option(min=1, help="Number of threads per process; default: the processes share the cores."),
     ] = None,
     device: option.Device = None,
 ) -> None:
-    """Serve a page on which to see trees and attention, and the service behind it.
+    """Serve a web page that shows trees and attention, and an HTTP service for programs.
 
     treeformer serve --port 8000, then open http://127.0.0.1:8000/
 
-    Stops on Ctrl-C or SIGTERM, when all requests that it accepted are answered.
+    Stops on Ctrl-C or SIGTERM, after all accepted requests have been answered.
     """
     try:
         import fastapi  # noqa: F401
@@ -65,8 +84,8 @@ def command(
         raise ImportError(f"{_EXTRA} ({error})") from error
 
     from treeformer.serving.metrics import Metrics
-    from treeformer.serving.model_process import Runs
-    from treeformer.serving.server import listening, load_service, serve
+    from treeformer.serving.model_process import ProcessSettings
+    from treeformer.serving.server import listen, load_service, serve
 
     limits = Limits(
         characters=characters,
@@ -80,11 +99,18 @@ def command(
         batch=batch,
     )
     metrics = Metrics()
-    listener = listening(host, port)
-    runs = Runs(model, other_model, translation, limits, device, threads)
-    service = load_service(runs, processes, metrics)
-    shown = f"[{host}]" if ":" in host else host
-    print(f"treeformer: http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends)", flush=True)
+    listener = listen(host, port)
+    settings = ProcessSettings(
+        classifiers={"main": model} | ({"other": other_model} if other_model else {}),
+        translation=translation,
+        limits=limits,
+        device=device,
+        threads=threads,
+        imports=tuple(context.find_root().params.get("modules") or ()),
+    )
+    service = load_service(settings, processes, metrics)
+    shown_host = f"[{host}]" if ":" in host else host
+    print(f"treeformer: http://{shown_host}:{listener.getsockname()[1]}/ (Ctrl-C ends)", flush=True)
     try:
         serve(service, metrics, listener, token=token or None)
     finally:

@@ -129,6 +129,12 @@ def as_json(answer: Classification | Translation | PartAttention) -> dict[str, A
     return dict(_adapter(kind).dump_python(answer, mode="json"))
 
 
+def to_json(answer: object) -> bytes:
+    """An answer, or a dataclass that holds answers, as JSON."""
+    kind: Any = type(answer)
+    return _adapter(kind).dump_json(answer)
+
+
 @lru_cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

@@ -1,6 +1,7 @@
 """Serving: the HTTP service and its page. Needs the extra ``serve``.
 
-A request goes from ``guard`` (who may ask, how much) to ``application`` (paths) and ``service`` (checks and
-queues the question). A thread of ``jobs`` gives it, with others, to a ``model_process``. In that process
-``models`` answers, and an ``engine`` does what one model is asked for. ``server`` starts and ends all of it.
+The path of a request: ``guard`` admits it and reads its body, ``application`` finds its route, ``service``
+checks and queues it, ``request_queue`` batches it with others, ``model_process`` sends the batch to a process
+with models, and the ``engine`` of that process answers. ``schema`` is the JSON of requests and responses.
+``server`` starts and ends all of it.
 """

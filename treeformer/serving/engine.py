@@ -1,215 +1,231 @@
-"""A classifier or a translator within the limits of the service: each item of a batch is read or refused."""
+"""``Engine``: the models of a service, in a process of their own. Requests in, responses as JSON out."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from treeformer.data.processor import TreeProcessor
-from treeformer.data.reading import Reading, answer_each
+from treeformer.data.reading import Reading
 from treeformer.inference.alignment import aligned_translations
-from treeformer.inference.answers import AlignedTranslation, Classification, PartAttention, Translation
+from treeformer.inference.answers import Translation, to_json
 from treeformer.inference.attention import part_attention
 from treeformer.inference.classifier import Classifier
+from treeformer.inference.pictures import marks_of
 from treeformer.inference.translator import Translator
 from treeformer.parsing import load_parser
 from treeformer.parsing.failures import Parsed
+from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_name
-from treeformer.serving.errors import RefusedError, bad
-from treeformer.serving.limits import Limits
-from treeformer.serving.parsers import in_time, long_text, over_limits
-from treeformer.serving.questions import Part, Shape
-from treeformer.trees import (
-    Tree,
-    balanced,
-    document,
-    left_branching,
-    random_tree,
-    right_branching,
-    sentences,
+from treeformer.serving import schema
+from treeformer.serving.limits import Limits, RefusedError, invalid, unavailable
+from treeformer.serving.model_process import LoadedModels, ModelRequest, ProcessSettings
+from treeformer.serving.text_parser import Input, TextParser, inputs_of, line_parse, work_in_groups
+from treeformer.trees import Tree, balanced, left_branching, random_tree, right_branching
+
+Answer = TypeVar("Answer")
+Response = (
+    schema.ParseResponse | schema.ClassifyResponse | schema.TranslateResponse | schema.AttentionResponse
 )
-
-_Answer = TypeVar("_Answer")
-_BATCH_WORDS = 350  # few texts of mixed lengths would be padding more than words in larger batches
-_CONTROLS = {"balanced": balanced, "left": left_branching, "right": right_branching}
+_PARSER_BATCH_WORDS = 350  # in larger batches, the few texts of mixed lengths would be mostly padding
+_CONTROL_TREES = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
 
-@dataclass(frozen=True)
-class Item:
-    """One input and what is to be done with it before the model reads it."""
+class Engine:
+    """Loads classifiers and a translator, and answers requests that arrived together.
 
-    place: str  #: as errors name it
-    input: str | Tree
-    exact: bool = False
-    shape: Shape = "parsed"
-    seed: int = 1
+    The classifier ``main`` always exists. Its parser answers requests to parse.
+    """
 
+    def __init__(self, settings: ProcessSettings) -> None:
+        self._settings = settings
+        limits, device = settings.limits, settings.device
+        self._classifiers = {
+            name: Classifier.from_pretrained(folder, device=device)
+            for name, folder in settings.classifiers.items()
+        }
+        self._readers = {name: Reader(own.processor, limits) for name, own in self._classifiers.items()}
+        self._translator: Translator | None = None
+        if settings.translation is not None:
+            self._translator = Translator.from_pretrained(settings.translation, device=device)
+            self._translation_reader = Reader(self._translator.processor, limits)
+        processor = self._classifiers["main"].processor
+        line_parser = LineParser(lambda: processor.parser)
+        self._parser = TextParser(line_parse(line_parser), processor.settings.language, limits)
 
-@dataclass(frozen=True)
-class Look:
-    """One part of one input, whose attention is asked for."""
+    def description(self) -> LoadedModels:
+        """What is loaded."""
+        folder = self._settings.translation
+        return LoadedModels(
+            language=self._classifiers["main"].processor.settings.language,
+            models=tuple(
+                _model_description(name, self._settings.classifiers[name], classifier)
+                for name, classifier in self._classifiers.items()
+            ),
+            translation=None if folder is None else folder.name,
+        )
 
-    item: Item
-    part: Part | None
-    hierarchical_embeddings: bool
+    def __call__(self, batch: Sequence[ModelRequest], seconds: float) -> list[bytes | RefusedError]:
+        """The response to each request as JSON, or its refusal.
+
+        Args:
+            batch: requests whose ``batch_key`` is equal.
+            seconds: after which nobody waits for the responses any more.
+        """
+        requests = [request for request, _ in batch]
+        inputs = [inputs_of(request, parsed) for request, parsed in batch]
+        try:
+            responses = self._respond(requests, inputs, time.monotonic() + seconds)
+        except TimeoutError:
+            return [unavailable("no answer in time, try again later", "seconds")] * len(batch)
+        return [
+            response if isinstance(response, RefusedError) else to_json(response) for response in responses
+        ]
+
+    def _respond(
+        self,
+        requests: Sequence[schema.ServiceRequest],
+        inputs: Sequence[list[Input] | RefusedError],
+        deadline: float,
+    ) -> Sequence[Response | RefusedError]:
+        """The response to each request, or its refusal; TimeoutError after ``deadline``."""
+        match requests[0]:
+            case schema.ParseRequest(parser=parser):
+                parsed = work_in_groups(inputs, lambda items: self._parse(items, deadline))
+                return _wrap(parsed, lambda answers: schema.ParseResponse(parser, answers))
+            case schema.ClassifyRequest(model=model):
+                readings = self._readers[model].read_groups(inputs, deadline)
+                classified = work_in_groups(readings, self._classifiers[model].classify)
+                return _wrap(classified, lambda answers: schema.ClassifyResponse(model, answers))
+            case schema.TranslateRequest(attention=aligned):
+                readings = self._translation_reader.read_groups(inputs, deadline, costly=True)
+                translate = partial(self._translate, deadline=deadline, aligned=aligned)
+                return _wrap(work_in_groups(readings, translate), schema.TranslateResponse)
+            case schema.AttentionRequest(model=model):
+                readings = self._readers[model].read_groups(inputs, deadline, costly=True)
+                return [self._attention(*pair) for pair in zip(requests, readings, strict=True)]
+
+    def _parse(self, inputs: Sequence[Input], deadline: float) -> list[schema.ParsedText | RefusedError]:
+        answers: list[schema.ParsedText | RefusedError] = []
+        for item, parsed in zip(inputs, self._parser(inputs, deadline), strict=True):
+            if isinstance(parsed, RefusedError):
+                answers.append(parsed)
+            else:
+                answers.append(schema.ParsedText(item.text, tuple(parsed.trees), tuple(parsed.failures)))
+        return answers
+
+    def _translate(
+        self, readings: Sequence[Reading], deadline: float, *, aligned: bool
+    ) -> Sequence[Translation]:
+        """The best translation of each reading, with alignment if asked for."""
+        assert self._translator is not None
+        seconds = max(0.0, deadline - time.monotonic())
+        if aligned:
+            return aligned_translations(self._translator, readings, seconds=seconds)
+        return [translations[0] for translations in self._translator.translate(readings, seconds=seconds)]
+
+    def _attention(
+        self, request: schema.ServiceRequest, readings: list[Reading] | RefusedError
+    ) -> schema.AttentionResponse | RefusedError:
+        """The attention of the part that the request names, by default of the root."""
+        if isinstance(readings, RefusedError):
+            return readings
+        assert isinstance(request, schema.AttentionRequest)
+        classifier, (reading,) = self._classifiers[request.model], readings
+        words, nodes = len(reading.tree.words), len(reading.tree)
+        reference = request.part
+        if reference is None and classifier.system.reads == "words":
+            reference = schema.PartReference(kind="word", index=0)
+        elif reference is None:
+            reference = schema.PartReference(kind="node", index=nodes - 1)
+        size, start = (words, 0) if reference.kind == "word" else (nodes, words)
+        if reference.index >= size:
+            message = f"this tree has {size} {reference.kind}s, expected less, got {reference.index}"
+            return invalid(f"part.index: {message}")
+        try:
+            attention = part_attention(
+                classifier,
+                reading,
+                start + reference.index,
+                hierarchical_embeddings=request.hierarchical_embeddings,
+            )
+        except ValueError as error:
+            return invalid(str(error))
+        return schema.AttentionResponse(
+            **vars(attention), model=request.model, tree=reading.tree, part=reference
+        )
 
 
 class Reader:
-    """Inputs to trees as one model reads them, within the limits."""
+    """Reads inputs as one model does, within the limits.
+
+    Its parser is loaded now, not with the first request.
+    """
 
     def __init__(self, processor: TreeProcessor, limits: Limits) -> None:
-        self.processor = processor
-        self.limits = limits
-
-    def read(
-        self, items: Sequence[Item], seconds: float, *, costly: bool = False
-    ) -> list[Reading | RefusedError]:
-        """The reading of each item, or why it is refused; TimeoutError after ``seconds``."""
-        words = self.limits.costly if costly else self.limits.words
-        refused = [self._long(item, words) for item in items]
-        texts = [
-            item.input
-            for item, own in zip(items, refused, strict=True)
-            if isinstance(item.input, str) and not own
-        ]
-        parsed = iter(in_time(texts, self.processor.parse, seconds))
-        readings: list[Reading | RefusedError] = []
-        for item, refusal in zip(items, refused, strict=True):
-            if refusal is not None:
-                readings.append(refusal)
-            elif isinstance(item.input, Tree):
-                readings.append(self._reading(item, Parsed(list(sentences(item.input)), []), words))
-            else:
-                readings.append(self._reading(item, next(parsed), words))
-        return readings
-
-    def _long(self, item: Item, words: int) -> RefusedError | None:
-        if isinstance(item.input, Tree):
-            return None
-        settings = self.processor.settings
+        self._processor = processor
+        self._limits = limits
+        settings = processor.settings
+        name = parser_name(settings.parser, settings.language)
+        if not name.startswith("corenlp"):
+            processor.parser = load_parser(name, batch_words=_PARSER_BATCH_WORDS)
         language = None if settings.tokenized else settings.language
-        return long_text(item.place, item.input, language, words, self.limits.sentences)
+        self._parser = TextParser(lambda texts: processor.parse(texts), language, limits)
 
-    def _reading(self, item: Item, parsed: Parsed, words: int) -> Reading | RefusedError:
+    def read_groups(
+        self, groups: Sequence[list[Input] | RefusedError], deadline: float, *, costly: bool = False
+    ) -> list[list[Reading] | RefusedError]:
+        """The readings of the inputs of each request, or its refusal; TimeoutError after ``deadline``."""
+        words = self._limits.costly if costly else self._limits.words
+        return work_in_groups(groups, lambda inputs: self.read(inputs, deadline, words))
+
+    def read(self, inputs: Sequence[Input], deadline: float, words: int) -> list[Reading | RefusedError]:
+        """The reading of each input of at most this number of words, or its refusal."""
+        parsed = self._parser(inputs, deadline, words=words)
+        return [self._reading(*pair, words) for pair in zip(inputs, parsed, strict=True)]
+
+    def _reading(self, item: Input, parsed: Parsed | RefusedError, words: int) -> Reading | RefusedError:
+        if isinstance(parsed, RefusedError):
+            return parsed
         if not parsed.trees:
-            return bad(f"{item.place}: expected words, got none")
+            return invalid(f"{item.place}: expected words, got none")
         trees, exact = parsed.trees, item.exact
-        refusal = over_limits(item.place, document(trees), words, self.limits.sentences)
-        if refusal is not None:
-            return refusal
         if item.shape != "parsed":
-            trees, exact = [_controlled(tree, item.shape, item.seed) for tree in trees], True
-        text = item.input if isinstance(item.input, str) else None
-        reading = self.processor.reading(trees, text=text, failures=parsed.failures, exact=exact)
+            trees, exact = [_control_tree(tree, item.shape, item.seed) for tree in trees], True
+        reading = self._processor.reading(trees, text=item.text, failures=parsed.failures, exact=exact)
         if reading.leaves > 2 * words:
             message = f"{item.place}: expected at most {2 * words} pieces of words, got {reading.leaves}"
-            return bad(message, "words")
+            return invalid(message, "words")
         return reading
 
 
-class ClassifierEngine:
-    """A classifier and what it does with items."""
-
-    def __init__(self, classifier: Classifier, title: str, limits: Limits) -> None:
-        self.classifier = classifier
-        self.title = title
-        self.reader = Reader(classifier.processor, limits)
-
-    def classify(self, items: Sequence[Item], seconds: float) -> list[Classification | RefusedError]:
-        """The class of each item and of its phrases."""
-        return _answered(self.reader.read(items, seconds), self.classifier.classify)
-
-    def attention(
-        self, looks: Sequence[Look], seconds: float
-    ) -> list[tuple[Tree, Part, PartAttention] | RefusedError]:
-        """What the asked part of each item attends to."""
-        return [self._attention(look, seconds) for look in looks]
-
-    def _attention(self, look: Look, seconds: float) -> tuple[Tree, Part, PartAttention] | RefusedError:
-        (reading,) = self.reader.read([look.item], seconds, costly=True)
-        if isinstance(reading, RefusedError):
-            return reading
-        tree = reading.tree
-        last_node = Part(kind="node", index=len(tree) - 1)
-        words_alone = self.classifier.system.reads == "words"
-        part = look.part or (Part(kind="word", index=0) if words_alone else last_node)
-        size = len(tree.words) if part.kind == "word" else len(tree)
-        if part.index >= size:
-            return bad(f"part.index: this tree has {size} {part.kind}s, expected less, got {part.index}")
-        place = part.index + (len(tree.words) if part.kind == "node" else 0)
-        try:
-            found = part_attention(
-                self.classifier, reading, place, hierarchical_embeddings=look.hierarchical_embeddings
-            )
-        except ValueError as error:
-            return bad(str(error))
-        return tree, part, found
+def _wrap(
+    groups: Sequence[list[Answer] | RefusedError], response: Callable[[tuple[Answer, ...]], Response]
+) -> list[Response | RefusedError]:
+    """A response around the answers of each group; refusals stay."""
+    return [group if isinstance(group, RefusedError) else response(tuple(group)) for group in groups]
 
 
-class TranslatorEngine:
-    """A translator and what it does with items."""
-
-    def __init__(self, translator: Translator, title: str, limits: Limits) -> None:
-        self.translator = translator
-        self.title = title
-        self.reader = Reader(translator.processor, limits)
-
-    def translate(self, items: Sequence[Item], seconds: float) -> list[Translation | RefusedError]:
-        """The best translation of each item; TimeoutError when the time is over."""
-
-        def translations(readings: Sequence[Reading]) -> list[Translation]:
-            return [best for best, *_ in self.translator.translate(readings, seconds=seconds)]
-
-        return _answered(self.reader.read(items, seconds, costly=True), translations)
-
-    def align(self, items: Sequence[Item], seconds: float) -> list[AlignedTranslation | RefusedError]:
-        """The same, and where the model looked."""
-        align = partial(aligned_translations, self.translator, seconds=seconds)
-        return _answered(self.reader.read(items, seconds, costly=True), align)
+def _model_description(name: str, folder: Path | None, classifier: Classifier) -> schema.ModelDescription:
+    config, system = classifier.model.config, classifier.system.name
+    accumulates = getattr(config, "accumulate", False)
+    styles = zip(classifier.classes, marks_of(classifier.classes), strict=True)
+    return schema.ModelDescription(
+        name=name,
+        title="shipped sentiment model" if folder is None else folder.name,
+        system=system,
+        classes=tuple(schema.ClassStyle(label, mark, colour) for label, (mark, colour) in styles),
+        labels=classifier.processor.settings.labels,
+        attention=system in ("tree-transformer", "transformer"),
+        hierarchical_embeddings=accumulates and getattr(config, "hierarchical_embeddings", False),
+    )
 
 
-def _answered(
-    readings: Sequence[Reading | RefusedError], answer: Callable[[list[Reading]], Sequence[_Answer]]
-) -> list[_Answer | RefusedError]:
-    """The answers to the readings, with refusals in their places."""
-    present = [None if isinstance(reading, RefusedError) else reading for reading in readings]
-    answers: list[_Answer | RefusedError] = []
-    for reading, own in zip(readings, answer_each(present, answer), strict=True):
-        if isinstance(reading, RefusedError):
-            answers.append(reading)
-        else:
-            assert own is not None
-            answers.append(own)
-    return answers
-
-
-def load_classifier(folder: Path | None, limits: Limits, device: str | None) -> ClassifierEngine:
-    """The classifier of a run, or the one that comes with the package."""
-    title = "shipped sentiment model" if folder is None else folder.name
-    classifier = Classifier.from_pretrained(folder, device=device)
-    _load_parser_of(classifier.processor)
-    return ClassifierEngine(classifier, title, limits)
-
-
-def load_translator(folder: Path, limits: Limits, device: str | None) -> TranslatorEngine:
-    """The translator of a run."""
-    translator = Translator.from_pretrained(folder, device=device)
-    _load_parser_of(translator.processor)
-    return TranslatorEngine(translator, folder.name, limits)
-
-
-def _load_parser_of(processor: TreeProcessor) -> None:
-    """Load the parser of a model now, not with the first request, and for few texts at a time."""
-    name = parser_name(processor.settings.parser, processor.settings.language)
-    if not name.startswith("corenlp"):
-        processor.parser = load_parser(name, batch_words=_BATCH_WORDS)
-
-
-def _controlled(tree: Tree, shape: Shape, seed: int) -> Tree:
+def _control_tree(tree: Tree, shape: schema.TreeShape, seed: int) -> Tree:
     """A control tree over the words of a sentence, with their tags."""
     if shape == "random":
         return random_tree(tree.words, seed, tags=tree.tags)
-    return _CONTROLS[shape](tree.words, tags=tree.tags)
+    return _CONTROL_TREES[shape](tree.words, tags=tree.tags)

@@ -1,54 +1,58 @@
-"""What stands before the service: who may ask, how much may be sent, how many may wait."""
+"""``Guard``: admits requests. It checks the caller, counts the requests in progress and reads the bodies."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from typing import Any
 
-from treeformer.serving.errors import RefusedError, busy
-from treeformer.serving.limits import Limits
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from treeformer.serving.limits import Limits, RefusedError, unavailable
 from treeformer.serving.metrics import Metrics
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _POLICY = (
     "default-src 'self'; img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = [
+_RESPONSE_HEADERS = [
+    (b"cache-control", b"no-cache"),
     (b"content-security-policy", _POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-_DRAINED = 64 << 20  # bytes of a refused body that are read and dropped, so that the answer arrives
+_REFUSAL_HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},  # the rest of the request may still arrive
+    503: {"Retry-After": "1"},
+}
+SECURED_PATHS = ("/v1/", "/metrics")  #: that need the token
+_DRAINED_BYTES = 64 << 20  # of the body of a refused request
 _DRAINING_SECONDS = 10.0
 
 
 class Guard:
-    """Wraps an application: checks host, token, room and size before it, adds headers after it.
+    """Wraps an application: what it does not admit never reaches the application.
 
     Args:
-        application: what is guarded.
+        application: that answers the requests.
         limits: of the service.
         metrics: that count.
-        token: without it ``/v1`` and ``/metrics`` answer 401; None for a service that is open.
-        hosts: names by which the service may be called; None for any. Without them a page elsewhere whose
-            name leads to this machine could read the answers.
-        counted: paths that are counted by name; all others are one.
+        token: that requests to ``/v1`` and ``/metrics`` must carry; None for an open service.
+        hosts: names by which the service may be called; None for any. Without them, a page of another site
+            whose name leads to this machine could read the responses.
+        counted: paths that metrics count by name; they count all others as one.
     """
 
     def __init__(
         self,
-        application: Application,
+        application: ASGIApp,
         limits: Limits,
         metrics: Metrics,
         *,
@@ -62,9 +66,10 @@ class Guard:
         self._token = token
         self._hosts = hosts
         self._counted = counted
-        self._waiting = 0
+        self._in_progress = 0
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, add headers to the response and record it."""
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
@@ -75,113 +80,101 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", []), *_HEADERS]
+                message["headers"] = [*message.get("headers", []), *_RESPONSE_HEADERS]
             await send(message)
 
+        request = Request(scope, receive)
         try:
-            await self._admit(scope, receive, send_with_headers)
+            await self._admit(request, send_with_headers)
+        except RefusedError as error:
+            if error.status != 408:  # a client that was too slow is not waited for again
+                await _drain(request)
+            await refusal_response(error)(scope, receive, send_with_headers)
         finally:
             path = scope["path"] if scope["path"] in self._counted else "other"
-            self.metrics.answered(path, status, time.perf_counter() - start)
+            self.metrics.record_response(path, status, time.perf_counter() - start)
 
-    async def _admit(self, scope: Message, receive: Receive, send: Send) -> None:
-        incoming = _Incoming(receive)
-        try:
-            self._check_caller(scope)
-            if scope["path"].startswith("/v1/"):
-                await self._question(scope, incoming, send)
-            else:
-                await self.application(scope, incoming, send)
-        except RefusedError as error:
-            await _refuse(error, scope, incoming, send)
-
-    async def _question(self, scope: Message, incoming: _Incoming, send: Send) -> None:
-        """One of the requests that wait for a model."""
-        if self._waiting >= self.limits.waiting:
-            raise busy(f"{self._waiting} requests are waiting already, try again later", "waiting")
-        self._waiting += 1
+    async def _admit(self, request: Request, send: Send) -> None:
+        """Pass a request on to the application; RefusedError if it is not admitted."""
+        path = request.scope["path"]
+        self._check_host(request.headers)
+        if path.startswith(SECURED_PATHS):
+            self._check_token(request.headers)
+        if not path.startswith("/v1/"):
+            await self.application(request.scope, request.receive, send)
+            return
+        if self._in_progress >= self.limits.waiting:
+            message = f"{self._in_progress} requests are in progress already, try again later"
+            raise unavailable(message, "waiting")
+        self._in_progress += 1
         self.metrics.waiting.inc()
         try:
-            body = await self._body(scope, incoming)
-            await self.application(scope, _replay(body, incoming), send)
+            body = await self._read_body(request)
+            await self.application(request.scope, _replay(body, request.receive), send)
         finally:
-            self._waiting -= 1
+            self._in_progress -= 1
             self.metrics.waiting.dec()
 
-    def _check_caller(self, scope: Message) -> None:
-        headers = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1")
-        if self._hosts is not None and _name(host) not in self._hosts:
+    def _check_host(self, headers: Headers) -> None:
+        if self._hosts is not None and _host_name(headers.get("host", "")) not in self._hosts:
             raise RefusedError(400, "Host: this service answers on this machine only, see --host")
-        if self._token is None or not scope["path"].startswith(("/v1/", "/metrics")):
+
+    def _check_token(self, headers: Headers) -> None:
+        if self._token is None:
             return
-        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(token, self._token.encode()):
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._token.encode()):
             raise RefusedError(401, "Authorization: expected Bearer and the token of this service")
 
-    async def _body(self, scope: Message, receive: Receive) -> bytes:
-        """The body of a request, refused if it is too large or takes too long."""
-        length = dict(scope["headers"]).get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self.limits.body:
-            raise self._too_large()
+    async def _read_body(self, request: Request) -> bytes:
+        """The body of a request; RefusedError if it is too large or takes too long."""
+        most, seconds = self.limits.body, self.limits.seconds
+        too_large = RefusedError(413, f"body: expected at most {most:,} bytes", "body")
+        length = request.headers.get("content-length", "0")
+        if length.isdigit() and int(length) > most:
+            raise too_large
         body = bytearray()
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                while True:
-                    message = await receive()
-                    body += message.get("body", b"")
-                    if len(body) > self.limits.body:
-                        raise self._too_large()
-                    if not message.get("more_body", False):
-                        return bytes(body)
+            async with asyncio.timeout(seconds):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > most:
+                        raise too_large
         except TimeoutError:
-            raise RefusedError(
-                408, f"body: expected within {self.limits.seconds:g} seconds", "seconds"
-            ) from None
-
-    def _too_large(self) -> RefusedError:
-        return RefusedError(413, f"body: expected at most {self.limits.body:,} bytes", "body")
+            raise RefusedError(408, f"body: expected within {seconds:g} seconds", "seconds") from None
+        except ClientDisconnect:
+            raise RefusedError(400, "body: the client closed the connection") from None
+        return bytes(body)
 
 
-class _Incoming:
-    """What is received of a request, and whether there is more to come."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self.more = True
-
-    async def __call__(self) -> Message:
-        message = await self._receive()
-        self.more = message.get("more_body", False)
-        return message
+def refusal_response(error: RefusedError) -> JSONResponse:
+    """The response of a refused request: a `Problem`, with the headers that its status needs."""
+    problem = {"error": error.message, "limit": error.limit}
+    return JSONResponse(problem, error.status, _REFUSAL_HEADERS.get(error.status))
 
 
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     """A host without its port, in lower case."""
     name, _, port = host.lower().rpartition(":")
     return name if name and port.isdigit() else host.lower()
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read, and then whatever comes: that the client has gone."""
-    waiting = [body]
+    """A channel that gives the body that was read, and then whatever else arrives."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:
-        if waiting:
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-        return await receive()
+        return messages.pop() if messages else await receive()
 
     return replayed
 
 
-async def _refuse(error: RefusedError, scope: Message, incoming: _Incoming, send: Send) -> None:
-    """Answer, after the rest of the body was dropped: who still writes does not see an answer.
-
-    Who was too slow is not waited for again.
-    """
-    left, slow = _DRAINED, error.status == 408
-    with suppress(TimeoutError):
+async def _drain(request: Request) -> None:
+    """Read and drop the rest of a body: a client that still writes would not see the response."""
+    left = _DRAINED_BYTES
+    with suppress(TimeoutError, ClientDisconnect, RuntimeError):  # RuntimeError: all of it has been read
         async with asyncio.timeout(_DRAINING_SECONDS):
-            while incoming.more and left > 0 and not slow:
-                left -= len((await incoming()).get("body", b""))
-    await error.response()(scope, incoming, send)
+            async for chunk in request.stream():
+                left -= len(chunk)
+                if left <= 0:
+                    return

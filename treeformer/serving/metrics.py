@@ -1,4 +1,4 @@
-"""Counts and times of the service, as Prometheus reads them."""
+"""Counts and times of the service for Prometheus."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """What one service counts; two services in one process do not share it."""
+    """The metrics of one service; two services in one process do not share them."""
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
         self._requests = Counter(
-            "treeformer_requests", "Requests that were answered.", ["path", "status"], registry=registry
+            "treeformer_requests", "Requests answered.", ["path", "status"], registry=registry
         )
         self._seconds = Histogram(
             "treeformer_request_seconds",
-            "From the first byte of a request to the end of its answer.",
+            "From the first byte of a request to the end of its response.",
             ["path"],
             buckets=_SECONDS,
             registry=registry,
         )
         self.batches = Histogram(
-            "treeformer_batch_inputs", "Inputs that were read together.", buckets=_SIZES, registry=registry
+            "treeformer_batch_inputs", "Inputs in a batch.", buckets=_SIZES, registry=registry
         )
         self.ended = Counter(
-            "treeformer_processes_ended",
-            "Processes of the models that ended by themselves.",
-            registry=registry,
+            "treeformer_processes_ended", "Model processes that ended unexpectedly.", registry=registry
         )
-        self.waiting = Gauge("treeformer_requests_waiting", "Requests under way.", registry=registry)
+        self.waiting = Gauge("treeformer_requests_waiting", "Requests in progress.", registry=registry)
 
-    def answered(self, path: str, status: int, seconds: float) -> None:
-        """Count one answer."""
+    def record_response(self, path: str, status: int, seconds: float) -> None:
+        """Count one response."""
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
 
     def text(self) -> bytes:
-        """All of it, for Prometheus."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)

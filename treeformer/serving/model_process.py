@@ -1,4 +1,4 @@
-"""A process that holds the models, as the service sees it; where one ends by itself, another starts."""
+"""``ModelProcess``: a process with models, as the service sees it; replaced when it ends or hangs."""
 
 from __future__ import annotations
 
@@ -8,63 +8,80 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treeformer.serving.errors import busy
-from treeformer.serving.limits import Limits
-from treeformer.trees import Tree
+from treeformer.parsing.failures import Parsed
+from treeformer.serving.limits import Limits, unavailable
+from treeformer.serving.schema import ModelDescription, ServiceRequest
 
 _log = logging.getLogger("treeformer.serving")
 _spawn = multiprocessing.get_context("spawn")  # threads and a GPU do not survive a fork
-_PATIENCE = 60.0  # seconds after the time limit at which a process is thought to hang
-_LOADING = 300.0  # seconds after which one that still loads is thought to hang
-_ENDED = "the process that read this text has ended, another is being started: try again"
-_MEMORY = "not enough memory for this at the moment, try again later or with less text"
+_PATIENCE = 60.0  # seconds after the deadline of its requests at which a process is taken to hang
+_LOADING = 300.0  # seconds after which a process that still loads is taken to hang
+_ENDED = "the model process that read this text has ended and is being replaced: try again"
+_MEMORY = "not enough memory at the moment, try again later or with less text"
 
 
 @dataclass(frozen=True)
-class Runs:
-    """Where the models of a service are, and what they run on: all that a process must know to load them.
+class ProcessSettings:
+    """What a model process loads.
 
-    threads: of one process; None for those of torch.
+    classifiers: folders by name; None is the included model. ``main`` must be there.
+    translation: folder of a model that translates, if there is one.
+    limits: of the service.
+    device: cpu or cuda; by default a GPU where there is one.
+    threads: of the process; None for the default of torch.
+    imports: modules that register systems or parsers.
     """
 
-    model: Path | None
-    other_model: Path | None
-    translation: Path | None
-    limits: Limits
+    classifiers: dict[str, Path | None] = field(default_factory=lambda: {"main": None})
+    translation: Path | None = None
+    limits: Limits = Limits()  # noqa: RUF009 - immutable
     device: str | None = None
     threads: int | None = None
+    imports: tuple[str, ...] = ()
 
 
-class Asked(NamedTuple):
-    """A question of the service, and its texts as trees where another parser has parsed them."""
+@dataclass(frozen=True)
+class LoadedModels:
+    """What a process has loaded: the language of its parser, classifiers, and the title of a translator."""
 
-    question: Any
-    parsed: Sequence[Tree] | None = None
+    language: str
+    models: tuple[ModelDescription, ...]
+    translation: str | None
+
+
+class ModelRequest(NamedTuple):
+    """A request, and its texts as trees if another parser than that of the model has parsed them."""
+
+    request: ServiceRequest
+    parsed: Sequence[Parsed] | None = None
 
 
 class ModelProcess:
-    """A worker: one process with all models.
+    """A worker of the request queue: one process with all models.
 
     Args:
-        runs: what it loads.
-        ended: is called when it has ended by itself.
-        spare: it is not needed, and ends at once, where models run on a GPU.
+        settings: what it loads.
+        record_end: is called when the process has ended unexpectedly.
+        spare: the process is needed on a CPU only; it ends at once where models run on a GPU.
     """
 
-    def __init__(self, runs: Runs, ended: Callable[[], None], *, spare: bool = False) -> None:
-        self._runs = runs
-        self._ended = ended
+    def __init__(
+        self, settings: ProcessSettings, record_end: Callable[[], None], *, spare: bool = False
+    ) -> None:
+        self._settings = settings
+        self._record_end = record_end
         self._spare = spare
         self._start()
 
     def _start(self) -> None:
         ours, theirs = _spawn.Pipe()
-        process = _spawn.Process(target=_main, args=(theirs, self._runs, self._spare), name="models")
+        process = _spawn.Process(target=_main, args=(theirs, self._settings, self._spare), name="models")
         try:
             process.start()
         except OSError:
@@ -73,46 +90,46 @@ class ModelProcess:
         finally:
             theirs.close()
         self._connection, self._process = ours, process
-        self._about: dict[str, Any] | None = None
+        self._loaded = False
 
-    def about(self) -> dict[str, Any] | None:
-        """What it has loaded, when it has; None if it is not needed."""
+    def wait_until_loaded(self) -> LoadedModels | None:
+        """What the process has loaded, when it has; None if it is not needed."""
         try:
             with self._killed_after(_LOADING):
-                found = self._connection.recv()
+                loaded: LoadedModels | Exception | None = self._connection.recv()
         except (EOFError, OSError):
-            raise ChildProcessError("the process of the models ended while it loaded them") from None
-        if isinstance(found, Exception):
-            raise found
-        self._about = found
-        return self._about
+            raise ChildProcessError("a model process ended while it was loading") from None
+        if isinstance(loaded, Exception):
+            raise loaded
+        self._loaded = True
+        return loaded
 
     def ready(self) -> None:
-        """Start it again if it has ended, and wait until it has loaded its models."""
+        """Replace the process if it has ended, and wait until it has loaded its models."""
         if not self._process.is_alive():
-            _log.error("the process of the models has ended (%s), starting another", self._process.exitcode)
-            self._ended()
+            _log.error("a model process has ended (%s), starting another", self._process.exitcode)
+            self._record_end()
             self.close()
             self._start()
-        if self._about is None:
-            self.about()
+        if not self._loaded:
+            self.wait_until_loaded()
 
-    def __call__(self, asked: Sequence[Asked], seconds: float) -> Sequence[Any]:
-        """For each question its answer as JSON, or an exception."""
+    def __call__(self, requests: Sequence[ModelRequest], seconds: float) -> Sequence[Any]:
+        """For each request its response as JSON, or an exception."""
         try:
             with self._killed_after(max(0.0, seconds) + _PATIENCE):
-                self._connection.send((asked, seconds))
-                answers = self._connection.recv()
+                self._connection.send((requests, seconds))
+                responses = self._connection.recv()
         except (EOFError, OSError):
             self._process.join()
-            return [busy(_ENDED)] * len(asked)
-        if isinstance(answers, Exception):
-            raise answers
-        return list(answers)
+            return [unavailable(_ENDED)] * len(requests)
+        if isinstance(responses, Exception):
+            raise responses
+        return list(responses)
 
     @contextmanager
     def _killed_after(self, seconds: float) -> Iterator[None]:
-        """What waits for the process longer than that fails, because the process is killed."""
+        """Kill the process if the block takes longer; what waits for the process then fails."""
         timer = threading.Timer(seconds, self._process.kill)
         timer.daemon = True
         timer.start()
@@ -122,7 +139,7 @@ class ModelProcess:
             timer.cancel()
 
     def close(self) -> None:
-        """Ask it to end, and wait until it has."""
+        """Ask the process to end, and wait until it has."""
         self._connection.close()
         self._process.join(5.0)
         if self._process.is_alive():
@@ -130,39 +147,41 @@ class ModelProcess:
             self._process.join()
 
 
-def _main(connection: Connection, runs: Runs, spare: bool) -> None:
-    """What the process does: load, and then answer until nobody is there to ask."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # the service says when to end, by closing the connection
+def _main(connection: Connection, settings: ProcessSettings, spare: bool) -> None:
+    """Run the process: load models, then answer until the service closes the connection."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # the service handles them
         signal.signal(number, signal.SIG_IGN)
     with suppress(EOFError, OSError):
-        _load_and_answer(connection, runs, spare)
+        _load_and_answer(connection, settings, spare)
 
 
-def _load_and_answer(connection: Connection, runs: Runs, spare: bool) -> None:
+def _load_and_answer(connection: Connection, settings: ProcessSettings, spare: bool) -> None:
     import torch
 
     from treeformer.machine import chosen_device
-    from treeformer.serving.models import load_models
+    from treeformer.serving.engine import Engine
 
-    if runs.threads is not None:
-        torch.set_num_threads(runs.threads)
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
     try:
-        if spare and chosen_device(runs.device).type != "cpu":
+        if spare and chosen_device(settings.device).type != "cpu":
             connection.send(None)
             return
-        models = load_models(runs)
-    except (ValueError, OSError) as error:
+        for module in settings.imports:
+            import_module(module)
+        engine = Engine(settings)
+    except (ValueError, OSError, ImportError) as error:
         connection.send(ValueError(str(error)))
         return
-    connection.send(models.about())
+    connection.send(engine.description())
     while True:
-        asked, seconds = connection.recv()
-        answers: Any
+        requests, seconds = connection.recv()
+        responses: Any
         try:
-            answers = models(asked, seconds)
+            responses = engine(requests, seconds)
         except (MemoryError, torch.OutOfMemoryError):
-            answers = [busy(_MEMORY)] * len(asked)
+            responses = [unavailable(_MEMORY)] * len(requests)
         except Exception as error:
-            _log.exception("%s failed", type(asked[0].question).__name__)
-            answers = RuntimeError(f"{type(error).__name__}: {error}")
-        connection.send(answers)
+            _log.exception("%s failed", type(requests[0].request).__name__)
+            responses = RuntimeError(f"{type(error).__name__}: {error}")
+        connection.send(responses)

@@ -1,4 +1,4 @@
-"""What ``treeformer serve`` starts: models and a socket, until all that was accepted is answered."""
+"""What ``treeformer serve`` runs: model processes and a socket, until all accepted requests are answered."""
 
 from __future__ import annotations
 
@@ -12,53 +12,56 @@ import uvicorn
 
 from treeformer.serving.application import application
 from treeformer.serving.metrics import Metrics
-from treeformer.serving.model_process import ModelProcess, Runs
-from treeformer.serving.parsers import ParserEngine, corenlp_is_here
+from treeformer.serving.model_process import ModelProcess, ProcessSettings
 from treeformer.serving.service import Service
+from treeformer.serving.text_parser import ParserWorker, corenlp_is_installed
 
-MOST_PROCESSES = 4  #: by default; one process of the service keeps about as many busy
+MOST_PROCESSES = 4  #: by default; more would wait for the process that speaks HTTP
 _LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def load_service(runs: Runs, processes: int | None, metrics: Metrics) -> Service:
-    """The service of these runs; CoreNLP is among its parsers where it is installed.
+def load_service(settings: ProcessSettings, processes: int | None, metrics: Metrics) -> Service:
+    """The service with its model processes; it also offers CoreNLP where that is installed.
 
     Args:
-        runs: what each process loads; where no threads are given, all processes together have one a core.
-        processes: that load it; default: one a core, `MOST_PROCESSES` at most, on a GPU one.
+        settings: what each process loads; without a number of threads, the processes share the cores.
+        processes: number of processes; default: one per core, at most `MOST_PROCESSES`, one on a GPU.
         metrics: that count.
     """
     count = processes or min(cores(), MOST_PROCESSES)
-    if runs.threads is None:
-        runs = replace(runs, threads=max(1, cores() // count))
+    if settings.threads is None:
+        settings = replace(settings, threads=max(1, cores() // count))
     with ExitStack() as started:
-        found = []
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes that load do not hear Ctrl-C
+        model_processes = []
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes that load ignore Ctrl-C
         try:
             for number in range(count):
-                process = ModelProcess(runs, metrics.ended.inc, spare=processes is None and number > 0)
+                spare = processes is None and number > 0
+                process = ModelProcess(settings, metrics.ended.inc, spare=spare)
                 started.callback(process.close)
-                found.append(process)
+                model_processes.append(process)
         finally:
-            signal.signal(signal.SIGINT, before)
-        about = [process.about() for process in found]
-        first = about[0]
+            signal.signal(signal.SIGINT, handler)
+        loaded = [process.wait_until_loaded() for process in model_processes]
+        first = loaded[0]
         assert first is not None
-        needed = [process for process, own in zip(found, about, strict=True) if own is not None]
-        language = first["language"]
-        parsers = {"corenlp": ParserEngine(f"corenlp:{language}")} if corenlp_is_here(language) else {}
-        service = Service(needed, first, parsers, runs.limits, metrics)
+        needed = [process for process, models in zip(model_processes, loaded, strict=True) if models]
+        parsers = {}
+        if corenlp_is_installed(first.language):
+            name = f"corenlp:{first.language}"
+            parsers["corenlp"] = ParserWorker(name, first.language, settings.limits)
+        service = Service(needed, first, parsers, settings.limits, metrics)
         started.pop_all()
     return service
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 is any that is free."""
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens on a port; port 0 is any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
@@ -67,7 +70,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def serve(service: Service, metrics: Metrics, listener: socket.socket, *, token: str | None) -> None:
-    """Serve until a signal asks to end; then finish what was accepted."""
+    """Serve until a signal asks to end; then answer the requests that were accepted."""
     host = listener.getsockname()[0]
     app = application(service, metrics, token=token, hosts=_LOCAL if host in _LOCAL else None)
     config = uvicorn.Config(

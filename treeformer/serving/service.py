@@ -1,40 +1,29 @@
-"""``Service``: checks questions and queues them, for the processes with models or for another parser."""
+"""``Service``: checks requests and queues them for model processes, or first for another parser."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from pydantic_core import to_json
-
-from treeformer.serving.errors import bad, busy
-from treeformer.serving.jobs import JobQueue, Worker
-from treeformer.serving.limits import Limits
+from treeformer.parsing.failures import Parsed
+from treeformer.serving import schema
+from treeformer.serving.limits import Limits, invalid, unavailable
 from treeformer.serving.metrics import Metrics
-from treeformer.serving.model_process import Asked, ModelProcess
-from treeformer.serving.parsers import ParserEngine, long_texts, parsed_answer, too_large
-from treeformer.serving.questions import (
-    AttentionQuestion,
-    ClassifyQuestion,
-    ParseQuestion,
-    TranslateQuestion,
-)
-from treeformer.trees import Tree, document
+from treeformer.serving.model_process import LoadedModels, ModelProcess, ModelRequest
+from treeformer.serving.request_queue import BatchWorker, RequestQueue
+from treeformer.serving.text_parser import ParserWorker
 from treeformer.trees.tree import lone_surrogate
 
-EMBEDDED = "embedded"
-_GRACE = 5.0  # seconds that work may take after the time limit of its requests, when the service ends
+_GRACE = 5.0  # seconds that a request may take after its deadline when the service ends
 
 
 class Service:
-    """Answers questions with JSON.
+    """Answers requests.
 
     Args:
-        processes: with the models, all the same.
-        about: what they have loaded.
-        parsers: for texts, beside the one of each model, by name.
+        processes: model processes; all have loaded the same models.
+        loaded: what they have loaded.
+        parsers: by name, for texts that the parser of the model shall not parse.
         limits: of the service.
         metrics: that count.
     """
@@ -42,116 +31,94 @@ class Service:
     def __init__(
         self,
         processes: Sequence[ModelProcess],
-        about: dict[str, Any],
-        parsers: dict[str, ParserEngine],
+        loaded: LoadedModels,
+        parsers: dict[str, ParserWorker],
         limits: Limits,
         metrics: Metrics,
     ) -> None:
         self.limits = limits
-        self._about = about
-        self._processes = processes
-        self._parsers = parsers
-        self._tell = metrics.batches.observe
-        self._queue = self._new_queue("models", processes)
+        self._loaded = loaded
+        self._workers: list[ModelProcess | ParserWorker] = [*processes, *parsers.values()]
+        self._record_batch = metrics.batches.observe
+        self._model_queue = self._new_queue("models", processes)
         self._parser_queues = {name: self._new_queue(name, [parser]) for name, parser in parsers.items()}
 
+    def _new_queue(self, name: str, workers: Sequence[BatchWorker]) -> RequestQueue:
+        limits = self.limits
+        return RequestQueue(
+            name, workers, batch=limits.batch, window=limits.window, record_batch=self._record_batch
+        )
+
     def start(self) -> None:
-        for queue in (self._queue, *self._parser_queues.values()):
+        for queue in (self._model_queue, *self._parser_queues.values()):
             queue.start()
 
     def finish(self) -> None:
-        """Finish what was accepted; no more is."""
-        for queue in (self._queue, *self._parser_queues.values()):
+        """Answer the requests that were accepted; accept no more."""
+        for queue in (*self._parser_queues.values(), self._model_queue):
             queue.close(self.limits.seconds + _GRACE)
 
     def close(self) -> None:
         """End the processes and the parsers."""
-        for process in self._processes:
-            process.close()
-        for parser in self._parsers.values():
-            parser.close()
+        for worker in self._workers:
+            worker.close()
 
-    def about(self) -> dict[str, Any]:
-        """What a page needs to know about the service."""
-        return {
-            "models": self._about["models"],
-            "parsers": [EMBEDDED, *self._parsers],
-            "translation": self._about["translation"],
-            "limits": asdict(self.limits),
-        }
+    def description(self) -> schema.ModelsResponse:
+        """Models, parsers and limits."""
+        parsers = (schema.EMBEDDED, *self._parser_queues)
+        return schema.ModelsResponse(self._loaded.models, parsers, self._loaded.translation, self.limits)
 
-    async def parse(self, question: ParseQuestion) -> bytes:
-        self._check(question.inputs)
-        if question.parser == EMBEDDED:
-            return await self._ask(("parse",), Asked(question), len(question.inputs))
-        return to_json(parsed_answer(question, await self._parsed(question)))
+    async def answer(self, request: schema.ServiceRequest) -> bytes:
+        """The response to a request as JSON; RefusedError where there is none."""
+        self._check_names(request)
+        self._check_texts(request)
+        parsed: list[Parsed] | None = None
+        other_parser = _other_parser(request)
+        if other_parser is not None:
+            parsed = await self._ask(self._parser_queues[other_parser], schema.ParseRequest, request, request)
+        content = ModelRequest(request, parsed)
+        return bytes(await self._ask(self._model_queue, schema.batch_key(request), content, request))
 
-    async def classify(self, question: ClassifyQuestion) -> bytes:
-        self._check(question.inputs)
-        self._check_model(question.model)
-        parsed = None
-        if question.parser != EMBEDDED and not question.trees:
-            parsed = [_joined(own, at) for at, own in enumerate(await self._parsed(question))]
-        kind = ("classify", question.model)
-        return await self._ask(kind, Asked(question, parsed), len(question.inputs))
+    def _check_names(self, request: schema.ServiceRequest) -> None:
+        """Refuse a model or parser that is not loaded."""
+        if isinstance(request, schema.TranslateRequest) and self._loaded.translation is None:
+            raise invalid("no translation model is loaded: treeformer serve --translation RUN")
+        if isinstance(request, schema.ClassifyRequest | schema.AttentionRequest):
+            names = [model.name for model in self._loaded.models]
+            if request.model not in names:
+                raise invalid(f"model: expected one of {', '.join(names)}")
+        if _other_parser(request) not in (None, *self._parser_queues):
+            raise invalid(f"parser: expected one of {', '.join([schema.EMBEDDED, *self._parser_queues])}")
 
-    async def translate(self, question: TranslateQuestion) -> bytes:
-        if self._about["translation"] is None:
-            raise bad("no translation model is loaded: treeformer serve --translation RUN")
-        self._check(question.inputs)
-        return await self._ask(("translate", question.attention), Asked(question), len(question.inputs))
-
-    async def attention(self, question: AttentionQuestion) -> bytes:
-        self._check([question.input], "input")
-        self._check_model(question.model)
-        return await self._ask(("attention", question.model), Asked(question), 1)
-
-    def _check_model(self, name: str) -> None:
-        names = [own["name"] for own in self._about["models"]]
-        if name not in names:
-            raise bad(f"model: expected one of {', '.join(names)}")
-
-    def _check(self, inputs: Sequence[str], place: str | None = None) -> None:
-        """Refuse more than the limits allow, and what is no text."""
-        if len(inputs) > self.limits.inputs:
-            raise bad(f"inputs: expected at most {self.limits.inputs}, got {len(inputs)}", "inputs")
-        most = self.limits.characters
-        for number, text in enumerate(inputs):
-            where = place or f"inputs[{number}]"
+    def _check_texts(self, request: schema.ServiceRequest) -> None:
+        """Refuse texts that exceed the limits, and what is not text."""
+        texts, most = request.located_texts(), self.limits.characters
+        if len(texts) > self.limits.inputs:
+            raise invalid(f"inputs: expected at most {self.limits.inputs}, got {len(texts)}", "inputs")
+        for place, text in texts:
             if len(text) > most:
-                raise bad(f"{where}: expected at most {most:,} characters, got {len(text):,}", "characters")
+                message = f"{place}: expected at most {most:,} characters, got {len(text):,}"
+                raise invalid(message, "characters")
             if lone_surrogate(text) >= 0:
-                raise bad(f"{where}: expected text, got a lone surrogate, which is no character")
+                raise invalid(f"{place}: expected text, got a lone surrogate, which is no character")
             if not text.strip():
-                raise bad(f"{where}: expected words, got none")
+                raise invalid(f"{place}: expected words, got none")
 
-    async def _parsed(self, question: ParseQuestion | ClassifyQuestion) -> Sequence[list[Tree]]:
-        """The trees of another parser than that of the model, none too large."""
-        if question.parser not in self._parsers:
-            raise bad(f"parser: expected one of {', '.join([EMBEDDED, *self._parsers])}")
-        queue, texts = self._parser_queues[question.parser], question.inputs
-        if refused := await asyncio.to_thread(long_texts, texts, self._about["language"], self.limits):
-            raise refused
-        found = await self._answered(queue, ("parse",), texts, len(texts))
-        if refused := too_large(found, self.limits):
-            raise refused
-        return found
-
-    async def _ask(self, kind: tuple[Any, ...], asked: Asked, size: int) -> bytes:
-        return await self._answered(self._queue, kind, asked, size)
-
-    async def _answered(self, queue: JobQueue, kind: tuple[Any, ...], asked: Any, size: int) -> Any:
-        seconds = self.limits.seconds
+    async def _ask(
+        self, queue: RequestQueue, key: Hashable, content: Any, request: schema.ServiceRequest
+    ) -> Any:
+        """The answer of a queue."""
+        seconds, size = self.limits.seconds, len(request.located_texts())
         try:
-            return await queue.ask(kind, asked, size=size, seconds=seconds)
+            return await queue.ask(key, content, size=size, seconds=seconds)
         except TimeoutError:
-            raise busy(f"no answer within {seconds:g} seconds, try again later", "seconds") from None
-
-    def _new_queue(self, name: str, workers: Sequence[Worker]) -> JobQueue:
-        return JobQueue(name, workers, batch=self.limits.batch, window=self.limits.window, tell=self._tell)
+            raise unavailable(f"no answer within {seconds:g} seconds, try again later", "seconds") from None
 
 
-def _joined(trees: Sequence[Tree], number: int) -> Tree:
-    if not trees:
-        raise bad(f"inputs[{number}]: expected words, got none")
-    return document(trees)
+def _other_parser(request: schema.ServiceRequest) -> str | None:
+    """The parser that a request names for its texts; None for that of the model."""
+    if isinstance(request, schema.ParseRequest) or (
+        isinstance(request, schema.ClassifyRequest) and not request.trees
+    ):
+        return None if request.parser == schema.EMBEDDED else request.parser
+    return None

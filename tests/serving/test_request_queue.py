@@ -1,4 +1,4 @@
-"""Jobs that arrive together are done together, each with its own answer."""
+"""Requests that arrive together are answered together, each with its own answer."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from treeformer.serving.jobs import JobQueue
+from treeformer.serving.request_queue import RequestQueue
 
 
 class Doubling:
-    """Doubles numbers, and tells how many it was given at a time; 13 breaks it."""
+    """Doubles numbers, and records the sizes of batches; 13 breaks it."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
     def ready(self) -> None: ...
 
-    def __call__(self, asked: Sequence[int], seconds: float) -> Sequence[Any]:
-        self.sizes.append(len(asked))
-        if 13 in asked:
+    def __call__(self, requests: Sequence[int], seconds: float) -> Sequence[Any]:
+        self.sizes.append(len(requests))
+        if 13 in requests:
             raise RuntimeError("broken")
-        return [ValueError(str(number)) if number < 0 else 2 * number for number in asked]
+        return [ValueError(str(number)) if number < 0 else 2 * number for number in requests]
 
 
 class Held(Doubling):
@@ -35,20 +35,20 @@ class Held(Doubling):
         self.go = threading.Event()
         self.done: list[int] = []
 
-    def __call__(self, asked: Sequence[int], seconds: float) -> Sequence[Any]:
+    def __call__(self, requests: Sequence[int], seconds: float) -> Sequence[Any]:
         self.go.wait(10)
-        self.done += asked
-        return asked
+        self.done += requests
+        return requests
 
 
 class Meeting(Doubling):
-    """Goes on when two of its kind have work."""
+    """Works when two workers have a batch."""
 
     both = threading.Barrier(2, timeout=10)
 
-    def __call__(self, asked: Sequence[int], seconds: float) -> Sequence[Any]:
+    def __call__(self, requests: Sequence[int], seconds: float) -> Sequence[Any]:
         self.both.wait()
-        return super().__call__(asked, seconds)
+        return super().__call__(requests, seconds)
 
 
 class Late(Doubling):
@@ -60,18 +60,18 @@ class Late(Doubling):
             raise ValueError("not yet")
 
 
-def started(*workers: Doubling, batch: int = 8, sizes: list[int] | None = None) -> JobQueue:
-    tell = (lambda size: None) if sizes is None else sizes.append
-    queue = JobQueue("test", workers, batch=batch, window=0.02, tell=tell)
+def started(*workers: Doubling, batch: int = 8, sizes: list[int] | None = None) -> RequestQueue:
+    record = (lambda size: None) if sizes is None else sizes.append
+    queue = RequestQueue("test", workers, batch=batch, window=0.02, record_batch=record)
     queue.start()
     return queue
 
 
-async def ask(queue: JobQueue, asked: int, *, kind: str = "", size: int = 1, seconds: float = 20) -> Any:
-    return await queue.ask(kind, asked, size=size, seconds=seconds)
+async def ask(queue: RequestQueue, number: int, *, key: str = "", size: int = 1, seconds: float = 20) -> Any:
+    return await queue.ask(key, number, size=size, seconds=seconds)
 
 
-def test_jobs_that_arrive_together_are_one_batch() -> None:
+def test_requests_that_arrive_together_are_one_batch() -> None:
     worker, sizes = Doubling(), list[int]()
     queue = started(worker, sizes=sizes)
 
@@ -84,12 +84,12 @@ def test_jobs_that_arrive_together_are_one_batch() -> None:
     assert sizes == [7]
 
 
-def test_jobs_of_another_kind_are_another_batch() -> None:
+def test_requests_with_another_key_are_another_batch() -> None:
     worker = Doubling()
     queue = started(worker)
 
     async def together() -> list[int]:
-        return await asyncio.gather(*(ask(queue, number, kind="ab"[number % 2]) for number in range(6)))
+        return await asyncio.gather(*(ask(queue, number, key="ab"[number % 2]) for number in range(6)))
 
     assert asyncio.run(together()) == [0, 2, 4, 6, 8, 10]
     queue.close(20)
@@ -108,7 +108,7 @@ def test_a_batch_is_no_larger_than_its_limit() -> None:
     assert sorted(sizes) == [2, 4, 4, 9]
 
 
-def test_whoever_is_free_takes_a_share() -> None:
+def test_every_free_worker_takes_a_share() -> None:
     workers = [Meeting(), Meeting()]
     queue = started(*workers)
 
@@ -117,15 +117,15 @@ def test_whoever_is_free_takes_a_share() -> None:
 
     assert asyncio.run(together()) == [2 * number for number in range(8)]
     queue.close(20)
-    assert [own.sizes for own in workers] == [[4], [4]]
+    assert [worker.sizes for worker in workers] == [[4], [4]]
 
 
-def test_one_bad_question_spoils_no_other() -> None:
+def test_one_bad_request_spoils_no_other() -> None:
     queue = started(Doubling())
 
     async def together() -> list[object]:
-        jobs = [ask(queue, 1), ask(queue, -1), ask(queue, 13), ask(queue, 3)]
-        return await asyncio.gather(*jobs, return_exceptions=True)
+        requests = [ask(queue, 1), ask(queue, -1), ask(queue, 13), ask(queue, 3)]
+        return await asyncio.gather(*requests, return_exceptions=True)
 
     good, bad, broken, whole = asyncio.run(together())
     queue.close(20)
@@ -135,7 +135,7 @@ def test_one_bad_question_spoils_no_other() -> None:
     assert whole == 6
 
 
-def test_what_nobody_waits_for_is_not_begun() -> None:
+def test_a_request_that_nobody_waits_for_is_not_started() -> None:
     held = Held()
     queue = started(held, batch=1)
 
@@ -153,12 +153,12 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
     assert held.done == [1, 3]
 
 
-def test_closing_finishes_what_was_accepted() -> None:
+def test_closing_answers_the_accepted_requests() -> None:
     held = Held()
     queue = started(held, batch=1)
 
     async def close_early() -> list[int]:
-        jobs = [asyncio.create_task(ask(queue, number)) for number in range(3)]
+        requests = [asyncio.create_task(ask(queue, number)) for number in range(3)]
         await asyncio.sleep(0.1)
         closing = asyncio.create_task(asyncio.to_thread(queue.close, 20))
         await asyncio.sleep(0.05)
@@ -166,39 +166,39 @@ def test_closing_finishes_what_was_accepted() -> None:
             await ask(queue, 9)
         held.go.set()
         await closing
-        return await asyncio.gather(*jobs)
+        return await asyncio.gather(*requests)
 
     assert asyncio.run(close_early()) == [0, 1, 2]
 
 
-def test_jobs_wait_until_a_worker_is_ready(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_wait_until_a_worker_is_ready(caplog: pytest.LogCaptureFixture) -> None:
     queue = started(Late())
     assert asyncio.run(ask(queue, 4)) == 8
     queue.close(20)
     assert "not yet" in caplog.text
 
 
-def test_closing_leaves_a_worker_behind_that_takes_too_long() -> None:
+def test_closing_abandons_a_worker_that_takes_too_long() -> None:
     held = Held()
     queue = started(held)
 
     async def close_meanwhile() -> None:
-        job = asyncio.create_task(ask(queue, 1))
+        request = asyncio.create_task(ask(queue, 1))
         await asyncio.sleep(0.1)
         await asyncio.to_thread(queue.close, 0.1)
         assert not held.done
         held.go.set()
-        assert await job == 1
+        assert await request == 1
 
     asyncio.run(close_meanwhile())
 
 
-def test_what_nobody_waits_for_is_not_kept_where_no_worker_is_ready() -> None:
-    queue = JobQueue("test", [], batch=8, window=0.02, tell=lambda size: None)
+def test_a_request_that_nobody_waits_for_leaves_the_queue_without_workers() -> None:
+    queue = RequestQueue("test", [], batch=8, window=0.02, record_batch=lambda size: None)
 
     async def give_up() -> None:
         with pytest.raises(TimeoutError):
             await ask(queue, 1, seconds=0.05)
 
     asyncio.run(give_up())
-    assert not queue._jobs
+    assert not queue._queued

@@ -1,0 +1,173 @@
+"""A queue of requests: those that arrive together are answered together, by the first free worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from treeformer.chunking import split_by_total
+
+_log = logging.getLogger("treeformer.serving")
+_CHECK_SECONDS = 1.0  # how often an idle worker is asked whether it is ready
+
+
+class BatchWorker(Protocol):
+    """Answers requests, one batch at a time; a thread of the queue calls it and waits."""
+
+    def ready(self) -> None:
+        """Return when the worker can work; raise an exception if it cannot."""
+
+    def __call__(self, requests: Sequence[Any], seconds: float) -> Sequence[Any]:
+        """An answer or an exception for each request; nobody waits longer than ``seconds``."""
+
+
+@dataclass(eq=False)
+class QueuedRequest:
+    """A request that waits for its answer.
+
+    key: requests with the same key can be in one batch.
+    size: number of inputs.
+    deadline: a time of `time.monotonic` after which nobody waits.
+    answer: receives the answer.
+    """
+
+    key: Hashable
+    content: Any
+    size: int
+    deadline: float
+    answer: asyncio.Future[Any]
+
+
+class RequestQueue:
+    """Answers requests in batches, in the order of their arrival.
+
+    Args:
+        name: of the threads.
+        workers: one thread for each.
+        batch: maximum number of inputs in a batch; a larger request is a batch of its own.
+        window: seconds that the first request waits for others.
+        record_batch: is called with the number of inputs of each batch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        workers: Sequence[BatchWorker],
+        *,
+        batch: int,
+        window: float,
+        record_batch: Callable[[int], None],
+    ) -> None:
+        self._batch = batch
+        self._window = window
+        self._record_batch = record_batch
+        self._queued: list[QueuedRequest] = []
+        self._changed = threading.Condition()
+        self._free_workers = 0
+        self._closing = False
+        self._threads = [
+            threading.Thread(target=self._run, args=(worker,), name=name, daemon=True) for worker in workers
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def close(self, seconds: float) -> None:
+        """Answer the queued requests and end; threads that take longer than ``seconds`` are abandoned."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        deadline = time.monotonic() + seconds
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    async def ask(self, key: Hashable, content: Any, *, size: int, seconds: float) -> Any:
+        """The answer to a request; TimeoutError after ``seconds``.
+
+        An answer that is an exception is raised. A request that nobody waits for is not started.
+        """
+        loop = asyncio.get_running_loop()
+        request = QueuedRequest(key, content, size, time.monotonic() + seconds, loop.create_future())
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("this queue has been closed")
+            self._queued.append(request)
+            self._changed.notify()
+        try:
+            async with asyncio.timeout(seconds):
+                return await request.answer
+        finally:
+            with self._changed, suppress(ValueError):
+                self._queued.remove(request)
+
+    def _run(self, worker: BatchWorker) -> None:
+        while not (self._closing and not self._queued):
+            try:
+                worker.ready()
+            except Exception as error:
+                _log.error("a worker is not ready: %s", error)
+                if self._closing:
+                    return
+                time.sleep(_CHECK_SECONDS)
+                continue
+            if requests := self._next_batch():
+                self._answer(worker, requests)
+
+    def _next_batch(self) -> list[QueuedRequest]:
+        """The requests of the next batch; none if nothing arrived for a while or the queue ends."""
+        with self._changed:
+            self._free_workers += 1
+            self._changed.wait_for(lambda: self._queued or self._closing, _CHECK_SECONDS)
+            window_end = time.monotonic() + self._window
+            while self._queued and not self._closing and self._queued_inputs() < self._batch:
+                if not self._changed.wait(max(0.0, window_end - time.monotonic())):
+                    break
+            share = -(-self._queued_inputs() // self._free_workers)
+            requests = self._take(min(self._batch, share))
+            self._free_workers -= 1
+            if self._queued:
+                self._changed.notify()
+            return requests
+
+    def _queued_inputs(self) -> int:
+        return sum(request.size for request in self._queued)
+
+    def _take(self, most: int) -> list[QueuedRequest]:
+        """Remove and return the first request, and more with its key up to ``most`` inputs."""
+        if not self._queued:
+            return []
+        alike = [request for request in self._queued if request.key == self._queued[0].key]
+        taken = next(split_by_total(alike, lambda request: request.size, budget=most))
+        self._queued = [request for request in self._queued if request not in taken]
+        return taken
+
+    def _answer(self, worker: BatchWorker, requests: list[QueuedRequest]) -> None:
+        self._record_batch(sum(request.size for request in requests))
+        seconds = max(request.deadline for request in requests) - time.monotonic()
+        try:
+            answers = worker([request.content for request in requests], seconds)
+        except Exception as error:
+            if len(requests) > 1:
+                for request in requests:  # one of them is at fault; the others are answered
+                    self._answer(worker, [request])
+                return
+            answers = [error]
+        requests[0].answer.get_loop().call_soon_threadsafe(_deliver, requests, answers)
+
+
+def _deliver(requests: Sequence[QueuedRequest], answers: Sequence[Any]) -> None:
+    for request, answer in zip(requests, answers, strict=True):
+        if request.answer.done():
+            continue
+        if isinstance(answer, Exception):
+            request.answer.set_exception(answer)
+        else:
+            request.answer.set_result(answer)
