@@ -35,20 +35,21 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def move_folder(source: Path, path: Path) -> None:
-    """Give a complete folder its name, in place of a folder that has it."""
+    """Give a complete folder its name; a folder that had this name is removed last."""
     _sync_folder(source)
+    old = _name_for_removal(path)
     if path.exists():
-        remove_folder(path)
+        os.rename(path, old)
     os.rename(source, path)
     _sync_folder(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def remove_folder(path: Path) -> None:
     """Remove a folder; if that is interrupted, the rest no longer has its name."""
-    rest = path.with_name(f".{path.name}.old")
-    shutil.rmtree(rest, ignore_errors=True)
-    os.rename(path, rest)
-    shutil.rmtree(rest, ignore_errors=True)
+    old = _name_for_removal(path)
+    os.rename(path, old)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
@@ -63,6 +64,13 @@ def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:
             lines, end = lines + 1, end + len(line)
         stream.truncate(end)
     return lines
+
+
+def _name_for_removal(path: Path) -> Path:
+    """A free hidden name beside a folder."""
+    old = path.with_name(f".{path.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    return old
 
 
 def _sync_folder(folder: Path) -> None:

@@ -27,7 +27,7 @@ from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_maker, parser_name
 from treeformer.parsing.output import write_lines
 from treeformer.progress import Progress, terminal_progress
-from treeformer.storage import write_json
+from treeformer.storage import move_folder, write_json
 
 READY = "ready trees"  #: the parser of a manifest where no parser ran
 _RARE_LABEL = 2  # labels of nodes with a lower count are read as <unk>
@@ -86,7 +86,9 @@ def prepare(
             if "trees" not in paths and not recipe.task.trees_inside:
                 paths["trees"] = _parse(recipe, split, paths, unfinished, workers, progress)
         _Preparation(recipe, files, progress).write(unfinished, origin)
-    _move(unfinished, output)
+    for path in [unfinished / "origin.json", *unfinished.glob("*.trees*")]:
+        path.unlink()
+    move_folder(unfinished, output)
     return PreparedCorpus.open(output)
 
 
@@ -141,20 +143,6 @@ def _parse(
     if failures:
         progress.log(f"{split}: the parser failed on {failures} sentences, their trees are flat")
     return path
-
-
-def _move(unfinished: Path, output: Path) -> None:
-    """Put the finished folder in its place; the former content is removed last."""
-    for path in [unfinished / "origin.json", *unfinished.glob("*.trees*")]:
-        path.unlink()
-    old = output.with_name(output.name + ".old")
-    if old.exists():
-        shutil.rmtree(old)
-    if output.exists():
-        output.rename(old)
-    unfinished.rename(output)
-    if old.exists():
-        shutil.rmtree(old)
 
 
 class _Preparation:
