@@ -7,6 +7,10 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+from typer.testing import CliRunner
+
+from treeformer.cli.main import app
+
 
 def treeformer(
     *arguments: str,
@@ -39,3 +43,16 @@ def treeformer(
     return subprocess.CompletedProcess(
         result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
     )
+
+
+def refusal(*arguments: object) -> str:
+    """The message with which a command refuses bad input, run in this process.
+
+    `treeformer.cli.main.main` prints it in one line; the tests of ``classify`` check that.
+    """
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert isinstance(result.exception, (ValueError, OSError)), result.output
+    assert result.stdout == ""
+    message = str(result.exception)
+    assert "\n" not in message
+    return message

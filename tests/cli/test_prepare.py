@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.command import treeformer
+from tests.cli.command import refusal, treeformer
 from tests.data.corpora import sst_files
 from treeformer.data.corpus import PreparedCorpus
 
@@ -45,10 +45,8 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
         (("--data", str(tmp_path / "none")), "no such folder"),
         (("--set", "data.task.splits.train.file=other.txt"), "expected a file other.txt there"),
     ]:
-        status, text, errors = prepare(data, output, *more)
-        assert (status, text) == (1, "")
-        assert message in errors
-        assert errors.count("\n") == 1
+        arguments = ("prepare", RECIPE, "--data", data, "--output", output, "--set", SPLITS, *more)
+        assert message in refusal(*arguments)
     (data / "train.txt").write_text("(2 (2 a)\n")
     status, _, errors = prepare(data, output)
     assert status == 1
