@@ -1,4 +1,4 @@
-"""Parsers by name: those of one's own."""
+"""Parsers by name: registered ones."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_a_registered_parser_is_loaded_by_its_name_with_its_options() -> None:
         assert str(parser.parse(["Es regnet."])[0]) == str(balanced(["Es", "regnet", "."]))
 
 
-def test_what_makes_it_can_be_sent_to_another_process() -> None:
+def test_a_maker_can_be_sent_to_another_process() -> None:
     make = pickle.loads(pickle.dumps(parser_maker("even")))
     assert isinstance(make(), Balanced)
 
 
 @pytest.mark.parametrize("name", ["en", "corenlp", "corenlp:en", "embedded"])
-def test_a_parser_that_comes_along_is_not_replaced(name: str) -> None:
+def test_a_parser_of_the_package_is_not_replaced(name: str) -> None:
     with pytest.raises(ValueError, match="is a parser that comes with treeformer"):
         register_parser(name, Balanced)

@@ -1,4 +1,4 @@
-"""What the parser's network sees of words and of their places."""
+"""Features of words and distances, and scores of the parser's network."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def test_every_word_has_features_within_bounds(word: str) -> None:
     assert features.known == {"the": 1, "cat": 2}.get(word.lower(), 0)
 
 
-def test_shapes_tell_what_differs() -> None:
+def test_words_of_different_shape_have_different_numbers() -> None:
     assert len({shape_of(word) for word in ("cat", "Cat", "CAT", "c4t", "c-t", ".", "4")}) == 7
 
 
-def test_near_distances_have_rows_of_their_own_and_far_ones_share() -> None:
+def test_near_distances_have_separate_rows_and_far_ones_share() -> None:
     distances = torch.tensor([0, 1, 15, 16, 40, 127, 128, 5000, -1, -5000])
     rows = _distance_rows(distances, 32).tolist()
     assert rows[:4] == [0, 1, 15, 16]
@@ -31,7 +31,7 @@ def test_near_distances_have_rows_of_their_own_and_far_ones_share() -> None:
     assert rows[8:] == [33, 63]
 
 
-def test_a_sentence_is_scored_alike_alone_and_in_company() -> None:
+def test_scores_do_not_depend_on_the_batch() -> None:
     torch.manual_seed(0)
     network = ParserNetwork(
         NetworkSizes(words=5, buckets=9, labels=4, tags=3, width=16, heads=2, inner=8)
@@ -48,5 +48,5 @@ def test_a_sentence_is_scored_alike_alone_and_in_company() -> None:
         return network.brackets(posts), network.tag(states)
 
     brackets, tags = scores([3, 7])
-    for own, whole in zip(scores([3]), (brackets[:1, :4, :4], tags[:1, :3]), strict=True):
-        torch.testing.assert_close(own, whole, rtol=0, atol=1e-5)
+    for alone, together in zip(scores([3]), (brackets[:1, :4, :4], tags[:1, :3]), strict=True):
+        torch.testing.assert_close(alone, together, rtol=0, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Ray gives the same lines as this process does."""
+"""Ray gives the lines that one process gives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_same_lines_in_the_same_order_with_the_same_failures() -> None:
     assert [len(line.failures) for line in there] == [number == 300 for number in range(len(LINES))]
 
 
-def test_an_error_is_the_one_that_was_raised() -> None:
+def test_an_error_of_a_worker_is_raised() -> None:
     with pytest.raises(FileNotFoundError, match="no-such-parser"):
         list(parse_lines_with_ray(LINES, LineParser(partial(CommandParser, "no-such-parser"))))
 

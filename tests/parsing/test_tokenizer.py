@@ -1,4 +1,4 @@
-"""What tokens and sentences are, in three languages."""
+"""Tokens and sentences in three languages."""
 
 import time
 
@@ -86,7 +86,7 @@ def words(sentences: list[list[str]]) -> list[str]:
     return [word for sentence in sentences for word in sentence]
 
 
-# What a careless expression would try again from every place, in one piece and in many.
+# Texts for which a careless expression takes quadratic time.
 NASTY = [
     "a",
     "a-",

@@ -1,4 +1,4 @@
-"""Weights come back from disk as they were, but for the rounding."""
+"""Weights are restored from disk, except for rounding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_weights_come_back(bits: int) -> None:
+def test_weights_are_restored(bits: int) -> None:
     back = restored(stored(WEIGHTS, bits))
     assert back.keys() == WEIGHTS.keys()
     for name, weight in WEIGHTS.items():
@@ -24,7 +24,7 @@ def test_weights_come_back(bits: int) -> None:
         assert ((back[name] - weight).abs() <= largest * (0.5 / 127 + 1e-3)).all()
 
 
-def test_eight_bits_take_half_the_room() -> None:
+def test_eight_bits_take_half_the_space() -> None:
     sizes = [
         sum(tensor.nbytes for tensor in stored({"m": torch.ones(100, 100)}, bits).values())
         for bits in (8, 16)

@@ -12,7 +12,7 @@ Nested = tuple[str, Any]
 
 
 class OracleError(Exception):
-    """What is wrong with a text, in the words that the library's message must hold."""
+    """The error of a text, in words that the library's message must contain."""
 
 
 class Oracle:
@@ -21,7 +21,7 @@ class Oracle:
     def __init__(self, text: str) -> None:
         self.tokens = [token for token in re.split(r"([()])|[ \t\n]+", text) if token]
         self.place = 0
-        self.trees: list[Nested] = []  #: those found so far
+        self.trees: list[Nested] = []  #: those read so far
 
     def peek(self) -> str:
         """The next token, empty at the end."""

@@ -36,7 +36,7 @@ def words() -> st.SearchStrategy[str]:
 
 
 def labels() -> st.SearchStrategy[str]:
-    """Labels and tags: those of treebanks, those with a meaning of their own, and any allowed characters."""
+    """Labels and tags: those of treebanks, those with a special meaning, and any allowed characters."""
     known = ["S", "NP", "VP", "NP-SBJ-1", "NP=2", "PRT|ADVP", "@S", "3", "PRP$", "-LRB-", "-NONE-", "DOC"]
     allowed = st.characters(exclude_categories=["Cs"], exclude_characters=SEPARATORS + "()")
     return st.sampled_from(known) | st.text(allowed, min_size=1, max_size=3)

@@ -1,4 +1,4 @@
-"""Reading brackets: the fast reader agrees with a slow literal one, and errors say where and why."""
+"""Reading brackets: the fast reader agrees with a slow literal one, and errors name place and reason."""
 
 import io
 import pickle
@@ -37,12 +37,12 @@ def expected(text: str, *, unary: str, strip: bool) -> list[Tree]:
         reader.read()
     except oracle.OracleError as error:
         wrong.append(str(error))
-    found = [oracle.stripped(tree) if strip else tree for tree in reader.trees]
-    if None in found:
+    expected = [oracle.stripped(tree) if strip else tree for tree in reader.trees]
+    if None in expected:
         wrong.append("traces only")
     if wrong:
         raise oracle.OracleError("|".join(wrong))
-    whole = [tree for tree in found if tree]
+    whole = [tree for tree in expected if tree]
     if unary == "collapse":
         whole = [oracle.collapsed(tree) for tree in whole]
     made = [oracle.to_tree(tree) for tree in whole]
@@ -231,8 +231,8 @@ PENN = "( (S\n    (NP (NN a))\n    (VP (VB b))) )\n"
 )
 def test_one_missing_bracket_does_not_cost_the_rest(text: str, words: str, lines: list[int]) -> None:
     errors: list[TreeFormatError] = []
-    found = read(text, on_error=errors.append)
-    assert "".join(word for tree in found for word in tree.words) == words
+    trees = read(text, on_error=errors.append)
+    assert "".join(word for tree in trees for word in tree.words) == words
     assert [error.line for error in errors] == lines
     if lines and "()" not in text:
         with pytest.raises(
@@ -258,8 +258,8 @@ def test_what_is_not_closed_is_not_gathered_with_what_follows() -> None:
             taken += 1
             yield line
 
-    found = read_trees(lines(), on_error=str)  # type: ignore[arg-type]
-    assert next(found).words == ("b",)
+    trees = read_trees(lines(), on_error=str)  # type: ignore[arg-type]
+    assert next(trees).words == ("b",)
     assert taken == 2
 
 

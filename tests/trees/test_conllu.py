@@ -37,14 +37,14 @@ def head_lists(draw: st.DrawFn) -> list[int]:
 
 def subtree(heads: list[int], top: int) -> set[int]:
     """The words at or below ``top``."""
-    found = set()
+    words = set()
     for word in range(len(heads)):
         above = word
         while above >= 0 and above != top:
             above = heads[above]
         if above == top:
-            found.add(word)
-    return found
+            words.add(word)
+    return words
 
 
 def literally_lifted(heads: list[int]) -> list[int]:
@@ -152,14 +152,14 @@ def test_errors_can_be_collected_and_the_other_sentences_are_read() -> None:
     bad = [rows([0, 0]), "1\ta\n", rows([2, 1]) + "x\n"]
     text = "\n".join([rows([0]), *bad, "1-2" + rows([0])[1:], rows([2, 0])])
     errors: list[TreeFormatError] = []
-    found = list(read_conllu(io.StringIO(text), on_error=errors.append))
-    assert [len(tree.words) for tree in found] == [1, 2]
+    trees = list(read_conllu(io.StringIO(text), on_error=errors.append))
+    assert [len(tree.words) for tree in trees] == [1, 2]
     assert [error.line for error in errors] == [4, 6, 10]
     with pytest.raises(TreeFormatError, match="<stream>:4:"):
         read(text)
 
 
-def test_lifting_up_a_long_chain_takes_no_long_time() -> None:
+def test_lifting_up_a_long_chain_is_fast() -> None:
     size = 2000
     heads = [size - 1, -1, *range(1, size - 1)]
     start = time.process_time()

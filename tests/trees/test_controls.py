@@ -1,4 +1,4 @@
-"""Control trees: binary, over any words, of the shape their name says."""
+"""Control trees: binary, over any words, of the shape in their name."""
 
 import pytest
 from hypothesis import given

@@ -16,7 +16,7 @@ COMPRESSORS = [(".xz", lzma.compress), (".gz", gzip.compress), (".bz2", bz2.comp
 
 
 @pytest.mark.parametrize(("suffix", "compress"), [("", bytes), *COMPRESSORS])
-def test_the_ending_says_how_a_file_is_compressed(
+def test_the_ending_gives_the_compression(
     suffix: str, compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     path = tmp_path / f"trees{suffix}"

@@ -1,4 +1,4 @@
-"""Proposition 1: a tree and its sets (L, N, R) say the same."""
+"""Proposition 1: a tree and its sets (L, N, R) are equivalent."""
 
 import random
 

@@ -32,8 +32,8 @@ def checked(tree: Tree) -> Tree:
 
 def nested(tree: Tree) -> oracle.Nested:
     """The tree as the oracle reads it, words spelled as in files."""
-    (found,) = oracle.Oracle(str(tree)).read()
-    return found
+    (nested,) = oracle.Oracle(str(tree)).read()
+    return nested
 
 
 # The rules, in the order of the specification's table.
@@ -225,10 +225,10 @@ def test_joined_trees_come_apart_again(sample: list[Tree], label: str) -> None:
 
 @given(trees())
 def test_the_sentences_of_any_tree_hold_its_words(tree: Tree) -> None:
-    found = sentences(tree)
-    assert sum((checked(part).words for part in found), ()) == tree.words
+    parts = sentences(tree)
+    assert sum((checked(part).words for part in parts), ()) == tree.words
     if tree.labels[-1] != "DOC":
-        assert found == (tree,)
+        assert parts == (tree,)
 
 
 def test_a_word_right_under_the_document_is_a_sentence() -> None:
