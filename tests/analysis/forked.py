@@ -1,4 +1,4 @@
-"""Commands as forks of a process that has imported torch already, which saves the time to do so in each."""
+"""Commands as forks of a process that has imported torch, which saves the time of the import."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(arguments: list[str], log: str, environment: Mapping[str, str]) -> None:
 
 
 class Fork:
-    """What the runner needs of ``subprocess.Popen``, for ``python -m treeformer ARGUMENTS`` alone."""
+    """The part of ``subprocess.Popen`` that the runner uses, for ``python -m treeformer ARGUMENTS``."""
 
     def __init__(
         self, command: list[str], *, stdin: int, stdout: IO[bytes], stderr: IO[bytes], env: Mapping[str, str]
@@ -39,5 +39,5 @@ class Fork:
         return self._process.exitcode
 
     def poll(self) -> int | None:
-        """The same."""
+        """The status, None while it runs."""
         return self._process.exitcode

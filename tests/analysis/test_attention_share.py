@@ -31,37 +31,37 @@ def literal_shares(model: PreTrained, example: Example) -> list[float]:
     )
     shares = []
     for weights in output.cross_attentions:
-        found = []
+        head_shares = []
         for head in range(weights.shape[1]):
             for place in range(len(targets)):
                 total = sum(weights[0, head, place].tolist())
                 on_nodes = sum(weights[0, head, place, len(example.input_ids) :].tolist())
-                found.append(on_nodes / total)
-        shares.append(sum(found) / len(found))
+                head_shares.append(on_nodes / total)
+        shares.append(sum(head_shares) / len(head_shares))
     return shares
 
 
 def test_shares_are_those_of_each_sentence_alone(runs: Path) -> None:
     loaded = load_run(runs / "translation-tree-transformer", device="cpu")
     examples = PreparedCorpus.open(runs / "translation" / "prepared")["dev"]
-    found = node_shares(loaded.model, examples)
+    measured = node_shares(loaded.model, examples)
     literal = [literal_shares(loaded.model, examples[number]) for number in range(len(examples))]
-    np.testing.assert_allclose(found, np.array(literal).T, atol=1e-5)
-    assert found.std() > 0.01
+    np.testing.assert_allclose(measured, np.array(literal).T, atol=1e-5)
+    assert measured.std() > 0.01
 
 
 def test_means_and_quantiles_are_over_sentences(runs: Path) -> None:
     run = runs / "translation-tree-transformer"
-    found = attention_share(run, "dev", device="cpu")
+    measured = attention_share(run, "dev", device="cpu")
     examples = PreparedCorpus.open(runs / "translation" / "prepared")["dev"]
     shares = node_shares(load_run(run, device="cpu").model, examples)
     nodes = [len(examples[number].node_ids) for number in range(len(examples))]
     leaves = [len(examples[number].input_ids) for number in range(len(examples))]
     positions = np.array([m / (n + m) for n, m in zip(leaves, nodes, strict=True)])
-    assert found.examples == len(examples)
-    assert found.positions.mean == pytest.approx(100 * positions.mean())
-    assert found.layers[0].quantiles["50"] == pytest.approx(100 * np.median(shares[0]))
-    assert found.above == pytest.approx(100 * np.mean(shares.mean(0) > positions))
+    assert measured.examples == len(examples)
+    assert measured.positions.mean == pytest.approx(100 * positions.mean())
+    assert measured.layers[0].quantiles["50"] == pytest.approx(100 * np.median(shares[0]))
+    assert measured.above == pytest.approx(100 * np.mean(shares.mean(0) > positions))
 
 
 def test_a_system_that_reads_words_has_no_nodes_to_attend_to(runs: Path) -> None:

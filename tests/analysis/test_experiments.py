@@ -62,6 +62,6 @@ def test_the_tables_have_the_systems_and_seeds_that_were_asked_for() -> None:
     assert papers_score("ablations", "multi30k-en-de", "neither") == 28.98
 
 
-def test_an_unknown_name_is_told_the_nearest() -> None:
+def test_the_error_for_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"ablation: no such table or figure, did you mean ablations\?"):
         experiment("ablation")

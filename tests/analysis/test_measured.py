@@ -64,7 +64,7 @@ def test_times_on_another_machine_stay_beside_those_on_this_one(
 
 
 @given(st.integers(2, 30), st.integers(1, 30), st.integers(0, 5))
-def test_a_tree_that_is_cut_has_just_so_many_words(size: int, length: int, seed: int) -> None:
+def test_a_tree_that_is_cut_has_the_given_number_of_words(size: int, length: int, seed: int) -> None:
     tree = random_tree([str(word) for word in range(size)], seed)
     short = cut(tree, min(length, size))
     assert short.words == tree.words[: min(length, size)]

@@ -1,4 +1,4 @@
-"""Pages and pictures are made of JSON alone."""
+"""Pages and plots are written from JSON alone."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def test_translation_has_both_scores_and_their_signatures() -> None:
 @pytest.mark.parametrize("name", ["classification", "data-size"])
 def test_a_picture_is_drawn_and_the_same_each_time(tmp_path: Path, name: str) -> None:
     pytest.importorskip("matplotlib")
-    found = classification(name=name)
+    results = classification(name=name)
     for copy in ("a.svg", "b.svg"):
-        plot(found, tmp_path / copy)
+        plot(results, tmp_path / copy)
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 

@@ -1,4 +1,4 @@
-"""A table end to end, on tiny data: it is trained, killed, gone on with, and written."""
+"""A table end to end, on tiny data: trained, killed, resumed and written."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Place:
     def logs(self) -> Path:
         return self.work.folder / "logs"
 
-    def found(self, name: str) -> dict[str, Any]:
+    def content(self, name: str) -> dict[str, Any]:
         return dict(json.loads((self.results / f"{name}.json").read_text()))
 
 
@@ -69,11 +69,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path)
 
 
-def row_of(found: dict[str, Any], label: str) -> dict[str, Any]:
-    return next(row for row in found["rows"] if row["label"] == label)
+def row_of(results: dict[str, Any], label: str) -> dict[str, Any]:
+    return next(row for row in results["rows"] if row["label"] == label)
 
 
-def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> None:
+def test_a_table_is_trained_killed_resumed_and_written(tmp_path: Path) -> None:
     """The real command, whose processes are all killed in the middle of a training."""
     sentiment_data(tmp_path / "data")
     sentiment_recipe(tmp_path / "recipes", updates=200, evaluate_every=100, save_every=20)
@@ -105,12 +105,12 @@ def test_a_table_is_trained_killed_gone_on_with_and_written(tmp_path: Path) -> N
     assert {path.suffix for path in (tmp_path / "results").iterdir()} == {".json", ".md", *PICTURES}
 
 
-def test_what_is_done_is_not_done_again_and_systems_are_compared(place: Place) -> None:
+def test_finished_runs_are_not_repeated_and_systems_are_compared(place: Place) -> None:
     only = ("transformer-sentences/sst5", "tree-transformer/sst5")
     assert place.reproduce("classification", only=only, seeds=(1, 2))
     assert place.progress.lines[0].startswith("0 of 5 done, 1 running: prepared/sst5 started")
-    found = place.found("classification")
-    (compared,) = found["comparisons"]
+    results = place.content("classification")
+    (compared,) = results["comparisons"]
     assert (compared["label"], compared["rival"]) == ("Transformer, sentences", "Tree Transformer")
     assert compared["seeds"] == [1, 2]
     assert compared["difference"] == pytest.approx(compared["score"] - compared["other"])
@@ -119,11 +119,11 @@ def test_what_is_done_is_not_done_again_and_systems_are_compared(place: Place) -
         r"\| Tree Transformer \| [\d.]+ ± [\d.]+ \| 2 of 3 seeds \| 47.4 \| – \| – \| 2,965 ", table
     )
     assert "| BiLSTM, sentences | – | not run | 35.1 |" in table
-    assert row_of(found, "BiLSTM, sentences")["missing"][0]["state"] == "missing"
+    assert row_of(results, "BiLSTM, sentences")["missing"][0]["state"] == "missing"
     place.progress.lines.clear()
     assert place.reproduce("classification", only=only, seeds=(1, 2))
     assert len(place.progress.lines) == 1  # just what was written
-    assert place.found("classification") == found
+    assert place.content("classification") == results
     states = dict(
         line.split(maxsplit=1)[::-1] for line in listing("classification", Selection(only=SST), place.work)
     )
@@ -131,16 +131,16 @@ def test_what_is_done_is_not_done_again_and_systems_are_compared(place: Place) -
     assert states["sst5/tree-transformer-seed3"] == "missing"
 
 
-def test_a_cell_that_fails_is_told_and_the_others_go_on(place: Place) -> None:
+def test_a_cell_that_fails_is_reported_and_the_others_continue(place: Place) -> None:
     only = ("bilstm/sst5", "tree-lstm/sst5")
     assert not place.reproduce(
         "classification", only=only, seeds=(1,), changes=("systems.bilstm.sizes.d_model=0",)
     )
     failed = next(line for line in place.progress.lines if "sst5/bilstm-seed1 failed: status 1: " in line)
     assert "d_model" in failed
-    found = place.found("classification")
-    assert row_of(found, "Tree-LSTM")["runs"]
-    assert "d_model" in row_of(found, "BiLSTM, every phrase")["missing"][0]["reason"]
+    results = place.content("classification")
+    assert row_of(results, "Tree-LSTM")["runs"]
+    assert "d_model" in row_of(results, "BiLSTM, every phrase")["missing"][0]["reason"]
     assert re.search(
         r"- SST-5, BiLSTM, every phrase, seed 1: failed, .*d_model",
         (place.results / "classification.md").read_text(),
@@ -150,11 +150,11 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(place: Place) -> None:
 def test_runs_of_another_machine_stay_in_the_results_while_the_recipe_is_the_same(place: Place) -> None:
     only = ("tree-lstm/sst5",)
     assert place.reproduce("classification", only=only, seeds=(1,))
-    before = row_of(place.found("classification"), "Tree-LSTM")
+    before = row_of(place.content("classification"), "Tree-LSTM")
     place.work.folder.rename(place.folder / "gone")
     (place.folder / "gone" / "prepared").rename(place.folder / "prepared")
     assert place.reproduce("classification", only=("tree-transformer/sst5",), seeds=(1,))
-    assert row_of(place.found("classification"), "Tree-LSTM") == before
+    assert row_of(place.content("classification"), "Tree-LSTM") == before
     sentiment_recipe(place.folder / "recipes", learning_rate=0.02)
     with pytest.raises(ValueError, match="found none"):
         place.reproduce("classification", only=("tree-lstm/sst9",), seeds=(1,))
@@ -162,11 +162,11 @@ def test_runs_of_another_machine_stay_in_the_results_while_the_recipe_is_the_sam
     assert (
         "this run has another recipe (training.learning_rate was 0.01, now 0.02)" in place.progress.lines[-2]
     )
-    assert not row_of(place.found("classification"), "Tree-LSTM")["runs"]
+    assert not row_of(place.content("classification"), "Tree-LSTM")["runs"]
 
 
 def test_only_names_what_there_is() -> None:
-    """Of a name that no experiment has, a dry run says so as well as a run."""
+    """A pattern that matches nothing is an error in a dry run, too."""
     assert Selection(only=("sst5",)).names("controls") == ["controls"]
     some = Selection(only=("tree-lstm/sst5",)).names("all")
     assert "classification" in some
@@ -177,8 +177,8 @@ def test_only_names_what_there_is() -> None:
             ValueError, match=f"--only sst9: expected tasks and systems of {name}, found none"
         ):
             Selection(only=("sst5", "sst9")).names(name)
-    found = CliRunner().invoke(app, ["reproduce", "translation", "--only", "sst9", "--dry-run"])
-    assert "expected tasks and systems of translation, found none" in str(found.exception)
+    results = CliRunner().invoke(app, ["reproduce", "translation", "--only", "sst9", "--dry-run"])
+    assert "expected tasks and systems of translation, found none" in str(results.exception)
 
 
 def test_translation_and_its_attention(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_translation_and_its_attention(place: Place, monkeypatch: pytest.MonkeyP
     remake(place.results / "translation.json", place.progress)
     assert [path.read_bytes() for path in written] == before
 
-    def missing(found: object, path: Path) -> None:
+    def missing(results: object, path: Path) -> None:
         raise ImportError(f"{path}: a plot needs matplotlib: pip install 'treeformer[plot]'")
 
     monkeypatch.setattr("treeformer.analysis.reproduction.plot", missing)
@@ -215,7 +215,7 @@ def test_quick_results_never_take_the_place_of_real_ones(place: Place) -> None:
     real.write_text("{}")
     assert place.reproduce("parameters", quick=True)
     assert real.read_text() == "{}"
-    assert place.found("quick-parameters")["quick"]
+    assert place.content("quick-parameters")["quick"]
     assert "**Quick version**" in (place.results / "quick-parameters.md").read_text()
 
 

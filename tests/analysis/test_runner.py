@@ -1,4 +1,4 @@
-"""Commands beside each other: order, failures, locks, and an end."""
+"""Parallel jobs: order, failures, locks, time limit."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_no_more_run_at_once_than_asked_for_and_in_the_order_of_the_list(tmp_pat
     jobs += [Job(name, lambda name=name: beginning(name)) for name in "abcd"]  # type: ignore[misc]
     Runner(tmp_path, 2).run(jobs)
     assert begun == ["a", "b", "c", "d"]
-    assert max(running) == 1  # so many ran when another began
+    assert max(running) == 1  # number of running jobs when another started
 
 
-def test_what_another_process_is_at_is_waited_for(tmp_path: Path) -> None:
+def test_a_job_that_another_process_runs_is_waited_for(tmp_path: Path) -> None:
     asked: list[float] = []
 
     def commands() -> list[Command]:
@@ -62,7 +62,7 @@ def test_what_another_process_is_at_is_waited_for(tmp_path: Path) -> None:
     assert asked[0] > closed
 
 
-def test_when_time_is_up_commands_are_asked_to_stop_and_may_save(tmp_path: Path) -> None:
+def test_at_the_time_limit_commands_are_asked_to_stop_and_may_save(tmp_path: Path) -> None:
     saving = (
         "import signal, sys, time\n"
         f"signal.signal(signal.SIGTERM, lambda *_: (open({str(tmp_path / 'saved')!r}, 'w'), sys.exit(130)))\n"

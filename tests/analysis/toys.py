@@ -34,7 +34,7 @@ def sentiment_data(folder: Path) -> Path:
 
 
 def parallel_data(folder: Path) -> Path:
-    """Files of the task ``multi30k-en-de``: sentences to be said backwards."""
+    """Files of the task ``multi30k-en-de``: sentences to be reversed."""
     chance = random.Random(2)
     folder.mkdir(parents=True, exist_ok=True)
     for split, size in SPLITS.items():

@@ -25,7 +25,7 @@ PREDICTED = """\
 
 
 def score(folder: Path, gold: str, predicted: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """What ``treeformer score`` says to two files."""
+    """Run ``treeformer score`` on two files."""
     (folder / "gold").write_text(gold, "utf-8")
     (folder / "predicted").write_text(predicted, "utf-8")
     return treeformer("score", str(folder / "gold"), str(folder / "predicted"), *options)

@@ -95,7 +95,7 @@ def _escaped(word: str) -> str:
 
 
 def _longer(tree: Tree, words: int) -> Tree:
-    """The tree and a flat one of so many words, under one root."""
+    """The tree and a flat one of this many words, under one root."""
     if not words:
         return tree
     return join([tree, Tree(["w"] * words, ["NN"] * words, ["NP"], [(0, words)])], "ROOT")

@@ -68,8 +68,10 @@ def test_translations_are_scored_and_saved(runs: Path) -> None:
 def test_two_runs_are_compared_by_what_they_saved(runs: Path) -> None:
     tree, plain = (runs / f"sentiment-{system}" for system in ("tree-transformer", "transformer"))
     reports = [evaluate(run, "dev", device="cpu") for run in (tree, plain)]
-    found = compare(tree, plain, "dev")["accuracy"]
-    assert (found.score, found.other) == tuple(report.scores["accuracy"].percent for report in reports)
+    comparison = compare(tree, plain, "dev")["accuracy"]
+    assert (comparison.score, comparison.other) == tuple(
+        report.scores["accuracy"].percent for report in reports
+    )
     evaluate(runs / "translation-transformer", "dev", device="cpu")
     evaluate(runs / "translation-tree-transformer", "dev", device="cpu")
     with pytest.raises(ValueError, match="of another test set"):

@@ -26,7 +26,7 @@ def test_a_literal_bootstrap_of_accuracy_gives_the_same() -> None:
     chance = random.Random(5)
     right = [chance.random() < 0.7 for _ in range(60)]
     other = [chance.random() < 0.5 for _ in range(60)]
-    found = compare_accuracy(right, other, samples=200)
+    comparison = compare_accuracy(right, other, samples=200)
     draw = np.random.default_rng(12345)
     differences = []
     for _ in range(200):
@@ -35,12 +35,12 @@ def test_a_literal_bootstrap_of_accuracy_gives_the_same() -> None:
     mean = sum(differences) / 200
     real = sum(right) / 60 - sum(other) / 60
     extreme = sum(abs(difference - mean) >= abs(real) for difference in differences)
-    assert found.p == pytest.approx((extreme + 1) / 201)
-    assert found.difference == pytest.approx(100 * real)
-    assert found.low < found.difference < found.high
+    assert comparison.p == pytest.approx((extreme + 1) / 201)
+    assert comparison.difference == pytest.approx(100 * real)
+    assert comparison.low < comparison.difference < comparison.high
 
 
-def test_sure_and_unsure_differences_are_told_apart() -> None:
+def test_significant_and_insignificant_differences_are_distinguished() -> None:
     assert compare_accuracy([True] * 80 + [False] * 20, [False] * 80 + [True] * 20).p < 0.01
     assert compare_accuracy([True, False] * 50, [False, True] * 50).p > 0.5
     assert compare_accuracy([True, False], [True, False]).p == 1
@@ -51,14 +51,14 @@ def test_sure_and_unsure_differences_are_told_apart() -> None:
 def test_texts_are_compared_by_sacrebleu() -> None:
     chance = random.Random(1)
     good, bad = worse(chance, 0.05), worse(chance, 0.4)
-    found = compare_texts(text_bleu(), good, bad, REFERENCES, samples=100)
+    comparison = compare_texts(text_bleu(), good, bad, REFERENCES, samples=100)
     _, results = PairedTest(
         [("bad", bad), ("good", good)], {"BLEU": text_bleu()}, [REFERENCES], "bs", n_samples=100
     )()
     base, system = results["BLEU"]
-    assert (found.score, found.other, found.p) == (system.score, base.score, system.p_value)
-    assert found.difference > 0
-    assert "bs:100" in str(found.signature)
+    assert (comparison.score, comparison.other, comparison.p) == (system.score, base.score, system.p_value)
+    assert comparison.difference > 0
+    assert "bs:100" in str(comparison.signature)
     assert compare_texts(text_bleu(), good, good, REFERENCES, samples=100).p == 1
 
 

@@ -11,7 +11,7 @@ Before it counts, EVALB changes both trees:
   stay.
 
 A sentence is scored if both trees then have the same words. It is *skipped* if the predicted tree has no word
-left, and an *error* if the words differ because tags made one tree lose other words than the other. The
+left, and an *error* if the words differ because different words were deleted by their tags. The
 length of a sentence is the number of words of its gold tree, punctuation included, traces left out.
 
 Where EVALB fails, we do not follow: words, brackets, characters and errors have no limit; trees over other
@@ -186,17 +186,17 @@ def _crossing(brackets: Counter[Bracket], gold: Counter[Bracket]) -> int:
 
 def _check_same_words(gold: Tree, predicted: Tree) -> None:
     """Raise ``ValueError`` if the words of two trees differ, traces left out."""
-    expected, found = (
+    expected, words = (
         [word for word, tag in zip(tree.words, tree.tags, strict=True) if tag != _TRACE]
         for tree in (gold, predicted)
     )
-    for number, (gold_word, word) in enumerate(zip(expected, found, strict=False), start=1):
+    for number, (gold_word, word) in enumerate(zip(expected, words, strict=False), start=1):
         if word != gold_word:
             raise ValueError(
                 f"expected word {number} to be {gold_word!r} as in the gold tree, found {word!r}"
             )
-    if len(found) != len(expected):
-        raise ValueError(f"expected {len(expected)} words as in the gold tree, found {len(found)}")
+    if len(words) != len(expected):
+        raise ValueError(f"expected {len(expected)} words as in the gold tree, found {len(words)}")
 
 
 def _ratio(part: float, whole: float) -> float:

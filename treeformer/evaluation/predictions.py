@@ -121,10 +121,10 @@ def predict_translations(
     """Translations of a split; ``options`` are those of `Translator.decode`."""
     examples = corpus[split]
     references = zip(examples.texts("target_text"), examples.texts("target_tokens"), strict=True)
-    best = [translator.translation(first) for first, *_ in translator.decode(examples, **options)]
+    translations = [translator.translation(first) for first, *_ in translator.decode(examples, **options)]
     return [
-        TranslationPrediction(*source, found.text, " ".join(found.tokens), found.score, *reference)
-        for source, found, reference in zip(_sources(corpus, examples), best, references, strict=True)
+        TranslationPrediction(*source, best.text, " ".join(best.tokens), best.score, *reference)
+        for source, best, reference in zip(_sources(corpus, examples), translations, references, strict=True)
     ]
 
 

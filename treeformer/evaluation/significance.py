@@ -32,7 +32,7 @@ class Comparison(NamedTuple):
 
     score, other: the scores of the two systems.
     low, high: bounds of 95 % of the resampled differences; None where they are not known.
-    p: probability of a difference at least this large if only the choice of examples made it.
+    p: probability of a difference at least this large by the choice of examples alone.
     signature: sacrebleu's signature of the scores; None for accuracy.
     """
 
