@@ -52,8 +52,8 @@ def test_accumulation_is_stepped_through_branch_by_branch(page: Page) -> None:
     page.select("S:")
     for word, nodes in [("the", "NP, S"), ("film", "NP, S"), ("is", "VP, S"), ("so", "ADJP, VP, S")]:
         page.click('[data-step="next"]')
-        told = page.one(".accumulation .told").text
-        assert f"“{word}” through {nodes}; w " in told
+        summary = page.one(".accumulation .branch-summary").text
+        assert f"“{word}” through {nodes}; w " in summary
         assert page.all(".part.on-branch .word")[0].text == word
     page.screenshot("accumulation")
     assert len(page.all(".edge.on-branch")) == 3
@@ -70,12 +70,12 @@ def test_hierarchical_embeddings_can_be_turned_off(page: Page) -> None:
     page.wait(lambda driver: page.one(".accumulation table").text == table)
 
 
-def test_a_translation_shows_where_the_model_looked(page: Page) -> None:
+def test_a_translation_shows_what_each_word_attends_to(page: Page) -> None:
     page.open("the great story", task="translation")
     words = page.all(".targets button")
     assert words
-    assert "of its attention on nodes" in page.one(".looked").text
-    assert len(page.all(".looked .most li")) >= 3
+    assert "of its attention on nodes" in page.one(".alignment").text
+    assert len(page.all(".alignment .most li")) >= 3
     page.click(words[-1])
     assert words[-1].get_attribute("aria-pressed") == "true"
     opacities = {pill.get_attribute("fill-opacity") for pill in page.all("#translation .pill")}

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,11 +20,14 @@ LONG = "this is a long and winding film that never ends , " * 30
 
 
 class ServiceProcess:
-    """``treeformer serve`` with these options, listening at `address`."""
+    """``treeformer serve`` with these options, listening at `address`; ``imports`` are modules."""
 
-    def __init__(self, *options: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *options: str, imports: Sequence[str] = (), environment: dict[str, str] | None = None
+    ) -> None:
+        modules = [text for module in imports for text in ("--import", module)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "treeformer", "serve", "--port", "0", *options],
+            [sys.executable, "-m", "treeformer", *modules, "serve", "--port", "0", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -32,11 +35,11 @@ class ServiceProcess:
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        found = re.search(r"http://\S+?(?=/ )", line)
-        if found is None:
+        address = re.search(r"http://\S+?(?=/ )", line)
+        if address is None:
             assert self.process.stderr is not None
             raise AssertionError(f"the service did not start: {line}{self.process.stderr.read()}")
-        self.address = found[0]
+        self.address = address[0]
         self.errors = ""
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()
@@ -60,7 +63,7 @@ class ServiceProcess:
     def memory(self) -> float:
         """The most memory that its processes have held, in MiB."""
         first = psutil.Process(self.process.pid)
-        return sum(_most_memory(own.pid) for own in (first, *first.children()))
+        return sum(_most_memory(process.pid) for process in (first, *first.children()))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ask it to end, and wait until it has."""
@@ -81,9 +84,9 @@ def _most_memory(pid: int) -> float:
 
 
 @contextmanager
-def serving(*options: str, environment: dict[str, str] | None = None) -> Iterator[ServiceProcess]:
-    """A service for a ``with`` block."""
-    service = ServiceProcess(*options, environment=environment)
+def serving(*options: str, **settings: Any) -> Iterator[ServiceProcess]:
+    """A service for a ``with`` block; see `ServiceProcess`."""
+    service = ServiceProcess(*options, **settings)
     try:
         yield service
     finally:

@@ -59,7 +59,7 @@ class EmbeddedParser(Parser):
         self._network.to(device)
         self._device = torch.device(device)
         self._bf16 = bf16
-        self._batch_words = batch_words or (2000 if self._device.type == "cpu" else 32_000)
+        self.batch_words = batch_words or (2000 if self._device.type == "cpu" else 32_000)
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""
@@ -71,7 +71,7 @@ class EmbeddedParser(Parser):
             counts.append(len(starts))
         trees: dict[int, Tree] = {}
         by_length = sorted(range(len(pieces)), key=lambda index: len(pieces[index]))
-        batches = split_by_padding(by_length, lambda index: len(pieces[index]), budget=self._batch_words)
+        batches = split_by_padding(by_length, lambda index: len(pieces[index]), budget=self.batch_words)
         for batch in batches:
             trees.update(zip(batch, self._parse_batch([pieces[index] for index in batch]), strict=True))
         in_order = [trees[index] for index in range(len(pieces))]

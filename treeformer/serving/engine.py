@@ -16,10 +16,9 @@ from treeformer.inference.attention import part_attention
 from treeformer.inference.classifier import Classifier
 from treeformer.inference.pictures import marks_of
 from treeformer.inference.translator import Translator
-from treeformer.parsing import load_parser
+from treeformer.parsing.embedded import EmbeddedParser
 from treeformer.parsing.failures import Parsed
 from treeformer.parsing.line_parser import LineParser
-from treeformer.parsing.loading import parser_name
 from treeformer.serving import schema
 from treeformer.serving.limits import Limits, RefusedError, invalid, unavailable
 from treeformer.serving.model_process import LoadedModels, ModelRequest, ProcessSettings
@@ -169,9 +168,8 @@ class Reader:
         self._processor = processor
         self._limits = limits
         settings = processor.settings
-        name = parser_name(settings.parser, settings.language)
-        if not name.startswith("corenlp"):
-            processor.parser = load_parser(name, batch_words=_PARSER_BATCH_WORDS)
+        if not settings.parser.startswith("corenlp") and isinstance(processor.parser, EmbeddedParser):
+            processor.parser.batch_words = _PARSER_BATCH_WORDS
         language = None if settings.tokenized else settings.language
         self._parser = TextParser(lambda texts: processor.parse(texts), language, limits)
 

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from itertools import chain
 from typing import TypeVar
 
-from treeformer.chunking import split_by_total
+from treeformer.chunking import split_by_sizes, split_by_total
 from treeformer.data.tokens import one_line
 from treeformer.parsing import load_parser
 from treeformer.parsing.failures import Parsed
@@ -64,18 +65,13 @@ def work_in_groups(
     groups: Sequence[list[Item] | RefusedError], work: Callable[[list[Item]], Sequence[Result | RefusedError]]
 ) -> list[list[Result] | RefusedError]:
     """The results of all items at once, by group; a group with a refused item is refused."""
-    results = work([item for group in groups if isinstance(group, list) for item in group])
+    items = [[] if isinstance(group, RefusedError) else group for group in groups]
+    results = split_by_sizes(work(list(chain(*items))), map(len, items))
     answers: list[list[Result] | RefusedError] = []
-    start = 0
-    for group in groups:
-        if isinstance(group, RefusedError):
-            answers.append(group)
-            continue
-        end = start + len(group)
-        refusals = [result for result in results[start:end] if isinstance(result, RefusedError)]
-        complete = [result for result in results[start:end] if not isinstance(result, RefusedError)]
-        answers.append(refusals[0] if refusals else complete)
-        start = end
+    for group, group_results in zip(groups, results, strict=True):
+        refusals = [item for item in (group, *group_results) if isinstance(item, RefusedError)]
+        answered = [result for result in group_results if not isinstance(result, RefusedError)]
+        answers.append(refusals[0] if refusals else answered)
     return answers
 
 

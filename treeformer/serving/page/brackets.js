@@ -1,26 +1,26 @@
-// Trees as the page holds them, read from brackets and written back.
+// Trees on the page, read from brackets and written back.
 //
-// A tree has leaves {tag, raw, text} and nodes {label, start, end, parent, children} in post-order, as the
-// library has them. `raw` is the word as brackets spell it, `text` as people read it. Parts are numbered: first
-// the words, then the nodes.
+// A tree has leaves {tag, raw, text} and nodes {label, start, end, parent, children} in post-order, as in the
+// library. `raw` is the word as it is spelled in brackets, `text` as people read it. Parts are numbered: words
+// first, then nodes.
 
 const TOKEN = /[()]|[^ \t\r\n()]+/g;
 
-/** Whether a text is meant as a tree, and does not only begin with a bracket: "(Not bad.) I liked it." */
+/** Whether a text is a tree, and does not only begin with a bracket as "(Not bad.) I liked it." does. */
 export const isTree = (text) => /^\(\s*[^\s()]*\s*\(/.test(text) || /^\(\s*[^\s()a-z]+\s+[^\s()]+\s*\)$/.test(text);
 
-/** The word that brackets mean by `raw`. */
-export function decoded(raw) {
-  return raw.replace(/\\*-(?:LRB|RRB)-/g, (found) => {
-    const slashes = found.indexOf("-");
+/** The word that `raw` stands for in brackets. */
+export function unescapeBrackets(raw) {
+  return raw.replace(/\\*-(?:LRB|RRB)-/g, (escape) => {
+    const slashes = escape.indexOf("-");
     const half = "\\".repeat(Math.floor(slashes / 2));
-    const code = found.slice(slashes);
+    const code = escape.slice(slashes);
     return half + (slashes % 2 ? code : code === "-LRB-" ? "(" : ")");
   });
 }
 
 /** The nested form of brackets: {label, children} for nodes, {tag, raw} for leaves. */
-export function readNested(text) {
+export function parseBrackets(text) {
   const stack = [{ children: [] }];
   const tokens = text.match(TOKEN) ?? [];
   for (let at = 0; at < tokens.length; at++) {
@@ -39,23 +39,23 @@ export function readNested(text) {
 }
 
 /** Brackets of a nested tree. */
-export function written(nested) {
+export function toBrackets(nested) {
   if (nested.raw !== undefined) return `(${nested.tag} ${nested.raw})`;
-  return `(${nested.label} ${nested.children.map(written).join(" ")})`;
+  return `(${nested.label} ${nested.children.map(toBrackets).join(" ")})`;
 }
 
-/** The flat form of a nested tree; every nested part gets its number as `part`. */
-export function flattened(nested) {
+/** The flat form of a nested tree. */
+export function flatten(nested) {
   const leaves = [];
   const nodes = [];
-  const visit = (own) => {
-    if (own.raw !== undefined) {
-      leaves.push({ tag: own.tag, raw: own.raw, text: decoded(own.raw), nested: own, parent: -1 });
+  const visit = (part) => {
+    if (part.raw !== undefined) {
+      leaves.push({ tag: part.tag, raw: part.raw, text: unescapeBrackets(part.raw), nested: part, parent: -1 });
       return { leaf: leaves.length - 1 };
     }
     const start = leaves.length;
-    const children = own.children.map(visit);
-    nodes.push({ label: own.label, start, end: leaves.length, parent: -1, children, nested: own });
+    const children = part.children.map(visit);
+    nodes.push({ label: part.label, start, end: leaves.length, parent: -1, children, nested: part });
     const node = nodes.length - 1;
     for (const child of children) (child.leaf === undefined ? nodes[child.node] : leaves[child.leaf]).parent = node;
     return { node };
@@ -64,7 +64,7 @@ export function flattened(nested) {
   return { leaves, nodes };
 }
 
-export const readTree = (text) => flattened(readNested(text));
+export const parseTree = (text) => flatten(parseBrackets(text));
 
 export const partCount = (tree) => tree.leaves.length + tree.nodes.length;
 
@@ -84,13 +84,17 @@ export function spanOf(tree, part) {
 export const textOf = (tree, part) =>
   tree.leaves.slice(...spanOf(tree, part)).map((leaf) => leaf.text).join(" ");
 
-/** The part above a part, or -1. */
+/** A word, or the label of a node and its words. */
+export const nameOf = (tree, part) =>
+  isWord(tree, part) ? partOf(tree, part).text : `${partOf(tree, part).label}: ${textOf(tree, part)}`;
+
+/** The parent of a part, or -1. */
 export function parentOf(tree, part) {
   const { parent } = partOf(tree, part);
   return parent < 0 ? -1 : tree.leaves.length + parent;
 }
 
-/** The parts right under a part, from left to right. */
+/** The children of a part, from left to right. */
 export function childrenOf(tree, part) {
   if (isWord(tree, part)) return [];
   return partOf(tree, part).children.map(({ leaf, node }) => leaf ?? tree.leaves.length + node);

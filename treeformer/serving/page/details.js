@@ -1,37 +1,37 @@
-// The panel of the selected part: its class, what it attends to, what flows into it, and how to change it.
+// The panel of the selected part: its class, its attention, the branches that flow into it, and ways to change it.
 
-import { isWord, partCount, partOf, textOf } from "./brackets.js";
-import { canCollapse, collapsed, moved, places, relabelled } from "./editing.js";
-import { bars, byId, choice, heaviest, made, percent } from "./page.js";
+import { isWord, nameOf, partCount, partOf, textOf } from "./brackets.js";
+import { canCollapse, collapseNode, movePart, moveTargets, relabelPart } from "./editing.js";
+import { bars, byId, choice, create, largest, percent } from "./page.js";
 import { link } from "./picture.js";
 import { ask } from "./service.js";
 
 const settings = { layer: "mean", head: "mean", embeddings: true };
 
 export class Details {
-  /** edit: is called with the pane and new brackets; fail: with an error. */
+  /** edit is called with the pane and new brackets, fail with an error. */
   constructor({ edit, fail }) {
     this.box = byId("details");
     this.edit = edit;
     this.fail = fail;
-    this.asked = 0;
+    this.lastRequest = 0;
   }
 
   hide() {
-    this.asked++;
+    this.lastRequest++;
     this.box.hidden = true;
     this.pane = undefined;
   }
 
   async show(pane, part) {
     if (this.pane && this.pane !== pane) this.pane.clear();
-    Object.assign(this, { pane, part, step: -1, attended: undefined });
+    Object.assign(this, { pane, part, step: -1, attention: undefined });
     this.draw();
     if (!pane.model.attention) return;
-    const number = ++this.asked;
+    const number = ++this.lastRequest;
     try {
       const word = isWord(pane.tree, part);
-      const attended = await ask("/v1/attention", {
+      const attention = await ask("/v1/attention", {
         input: pane.answer.tree,
         trees: true,
         exact: true,
@@ -39,25 +39,25 @@ export class Details {
         part: { kind: word ? "word" : "node", index: word ? part : part - pane.tree.leaves.length },
         hierarchical_embeddings: settings.embeddings,
       });
-      if (number !== this.asked) return;
-      this.attended = attended;
+      if (number !== this.lastRequest) return;
+      this.attention = attention;
       this.draw();
     } catch (error) {
-      if (number === this.asked) this.fail(error);
+      if (number === this.lastRequest) this.fail(error);
     }
   }
 
   draw() {
     const { pane, part } = this;
-    const own = partOf(pane.tree, part);
+    const { label, tag, text } = partOf(pane.tree, part);
     const phrase = pane.phrase(part);
-    const name = isWord(pane.tree, part) ? `${own.text} (${own.tag})` : own.label;
+    const name = isWord(pane.tree, part) ? `${text} (${tag})` : label;
     this.box.hidden = false;
     this.box.replaceChildren(
-      made("h2", {}, name),
-      made("p", { class: "quote" }, textOf(pane.tree, part)),
-      ...(phrase ? [bars(pane.model.classes, this.attended?.probabilities ?? phrase.probabilities)] : []),
-      ...(this.attended ? [this.#attention(), ...this.#accumulation()] : []),
+      create("h2", {}, name),
+      create("p", { class: "quote" }, textOf(pane.tree, part)),
+      ...(phrase ? [bars(pane.model.classes, this.attention?.probabilities ?? phrase.probabilities)] : []),
+      ...(this.attention ? [this.#attention(), ...this.#accumulation()] : []),
       this.#editing(),
     );
     this.#link();
@@ -69,9 +69,9 @@ export class Details {
   }
 
   #attention() {
-    const { weights } = this.attended;
+    const { weights } = this.attention;
     const numbers = (count, word) => [["mean", `mean of all ${word}s`], ...Array.from({ length: count }, (_, number) => [String(number), `${word} ${number + 1}`])];
-    const box = made("input", {
+    const box = create("input", {
       type: "checkbox",
       id: "embeddings",
       checked: settings.embeddings,
@@ -80,30 +80,25 @@ export class Details {
         this.show(this.pane, this.part);
       },
     });
-    const hidden = this.attended.visible.filter((seen) => !seen).length;
-    const top = heaviest(this.weights(), 5).filter(([, weight]) => weight > 0.001);
-    return made(
+    const hidden = this.attention.visible.filter((visible) => !visible).length;
+    const top = largest(this.weights(), 5).filter(([, weight]) => weight > 0.001);
+    return create(
       "section",
       { class: "attention", "aria-label": "Attention" },
-      made("h3", {}, "Attends to"),
-      made("div", { class: "row" },
+      create("h3", {}, "Attends to"),
+      create("div", { class: "row" },
         choice("Layer", numbers(weights.length, "layer"), settings.layer, (value) => this.#change("layer", value)),
         choice("Head", numbers(weights[0].length, "head"), settings.head, (value) => this.#change("head", value)),
       ),
-      ...(this.pane.model.hierarchical_embeddings ? [made("label", {}, box, " hierarchical embeddings")] : []),
-      made("ol", { class: "most" }, ...top.map(([target, weight]) => made("li", {}, `${this.#name(target)} `, made("span", { class: "number" }, percent(weight))))),
-      made("p", { class: "hint" }, hidden ? `The mask hides ${hidden} parts from it; they are dimmed.` : "It sees all parts."),
+      ...(this.pane.model.hierarchical_embeddings ? [create("label", {}, box, " hierarchical embeddings")] : []),
+      create("ol", { class: "most" }, ...top.map(([target, weight]) => create("li", {}, `${nameOf(this.pane.tree, target)} `, create("span", { class: "number" }, percent(weight))))),
+      create("p", { class: "hint" }, hidden ? `The subtree mask hides ${hidden} parts, which are dimmed.` : "It can attend to all parts."),
     );
-  }
-
-  #name(part) {
-    const own = partOf(this.pane.tree, part);
-    return isWord(this.pane.tree, part) ? own.text : `${own.label}: ${textOf(this.pane.tree, part)}`;
   }
 
   /** The weights of the chosen layer and head, or their mean. */
   weights() {
-    return this.#chosen(this.attended.weights);
+    return this.#chosen(this.attention.weights);
   }
 
   #chosen(numbers) {
@@ -113,7 +108,7 @@ export class Details {
   }
 
   #accumulation() {
-    const { accumulated } = this.attended;
+    const { accumulated } = this.attention;
     if (!accumulated) return [];
     const { branches } = accumulated;
     const weights = this.#chosen(accumulated.weights);
@@ -124,30 +119,30 @@ export class Details {
       this.draw();
       this.box.querySelector(`[data-step="${name}"]`)?.focus();
     };
-    const button = (text, step, name) => made("button", { type: "button", "data-step": name, disabled: step < -1 || step >= branches.length, onclick: go(step, name) }, text);
+    const button = (text, step, name) => create("button", { type: "button", "data-step": name, disabled: step < -1 || step >= branches.length, onclick: go(step, name) }, text);
     const words = this.pane.tree.leaves;
     const rows = branches.map((branch, number) =>
-      made(
+      create(
         "tr",
         { class: number === this.step ? "on" : "" },
-        made("th", { scope: "row" }, words[branch.word].text),
-        made("td", {}, weights[number].toFixed(2)),
-        made("td", {}, percent(flows[number] / total)),
+        create("th", { scope: "row" }, words[branch.word].text),
+        create("td", {}, weights[number].toFixed(2)),
+        create("td", {}, percent(flows[number] / total)),
       ),
     );
     const branch = branches[this.step];
-    const told = branch
-      ? `Branch ${this.step + 1} of ${branches.length}: “${words[branch.word].text}” through ${branch.nodes.toReversed().map((node) => this.pane.tree.nodes[node].label).join(", ")}; w ${weights[this.step].toFixed(2)}, ${percent(flows[this.step] / total)} of what flows.`
+    const summary = branch
+      ? `Branch ${this.step + 1} of ${branches.length}: “${words[branch.word].text}” through ${branch.nodes.toReversed().map((node) => this.pane.tree.nodes[node].label).join(", ")}; w ${weights[this.step].toFixed(2)}, ${percent(flows[this.step] / total)} of the flow.`
       : `${branches.length} branches flow into this node.`;
     return [
-      made(
+      create(
         "section",
         { class: "accumulation", "aria-label": "Accumulation" },
-        made("h3", {}, "Gathers"),
-        made("div", { class: "row" }, button("Previous", this.step - 1, "previous"), button("Next", this.step + 1, "next"), button("All", -1, "all")),
-        made("p", { role: "status", class: "told" }, told),
-        made("div", { class: "table", tabindex: 0, role: "group", "aria-label": "All branches" },
-          made("table", {}, made("thead", {}, made("tr", {}, ...["branch of", "weight w", "share"].map((text) => made("th", { scope: "col" }, text)))), made("tbody", {}, ...rows)),
+        create("h3", {}, "Gathers"),
+        create("div", { class: "row" }, button("Previous", this.step - 1, "previous"), button("Next", this.step + 1, "next"), button("All", -1, "all")),
+        create("p", { role: "status", class: "branch-summary" }, summary),
+        create("div", { class: "table", tabindex: 0, role: "group", "aria-label": "All branches" },
+          create("table", {}, create("thead", {}, create("tr", {}, ...["branch of", "weight w", "share"].map((text) => create("th", { scope: "col" }, text)))), create("tbody", {}, ...rows)),
         ),
       ),
     ];
@@ -156,38 +151,38 @@ export class Details {
   #editing() {
     const { pane, part } = this;
     const { tree } = pane;
-    const own = partOf(tree, part);
+    const { label: nodeLabel, tag } = partOf(tree, part);
     const change = (brackets) => this.edit(pane, brackets);
-    const label = made("input", { id: "label", list: "labels", value: isWord(tree, part) ? own.tag : own.label, size: 8, autocomplete: "off" });
+    const label = create("input", { id: "label", list: "labels", value: isWord(tree, part) ? tag : nodeLabel, size: 8, autocomplete: "off" });
     const relabel = () => {
       const value = label.value.trim();
-      if (/^[^\s()]+$/.test(value)) change(relabelled(tree, part, value));
+      if (/^[^\s()]+$/.test(value)) change(relabelPart(tree, part, value));
       else this.fail(new Error("A label has no spaces and no brackets."));
     };
-    const open = places(tree, part);
-    const target = made("select", { id: "place" }, ...open.map(({ part: place, text }) => made("option", { value: place }, text)));
-    return made(
+    const targets = moveTargets(tree, part);
+    const target = create("select", { id: "place" }, ...targets.map(({ part: place, text }) => create("option", { value: place }, text)));
+    return create(
       "section",
       { class: "editing", "aria-label": "Change the tree" },
-      made("h3", {}, "Change the tree"),
-      made("button", { type: "button", id: "collapse", disabled: !canCollapse(tree, part), onclick: () => change(collapsed(tree, part)) }, "Collapse this node"),
-      made("div", { class: "row" }, made("label", {}, isWord(tree, part) ? "Tag " : "Label ", label), made("button", { type: "button", id: "relabel", onclick: relabel }, "Relabel")),
-      ...(open.length
-        ? [made("div", { class: "row" }, made("label", {}, "Move under ", target), made("button", { type: "button", id: "move", onclick: () => change(moved(tree, part, Number(target.value))) }, "Move"))]
+      create("h3", {}, "Change the tree"),
+      create("button", { type: "button", id: "collapse", disabled: !canCollapse(tree, part), onclick: () => change(collapseNode(tree, part)) }, "Collapse this node"),
+      create("div", { class: "row" }, create("label", {}, isWord(tree, part) ? "Tag " : "Label ", label), create("button", { type: "button", id: "relabel", onclick: relabel }, "Relabel")),
+      ...(targets.length
+        ? [create("div", { class: "row" }, create("label", {}, "Move under ", target), create("button", { type: "button", id: "move", onclick: () => change(movePart(tree, part, Number(target.value))) }, "Move"))]
         : []),
-      made("datalist", { id: "labels" }, ...pane.model.labels.map((value) => made("option", { value }))),
+      create("datalist", { id: "labels" }, ...pane.model.labels.map((value) => create("option", { value }))),
     );
   }
 
-  /** Links to what is attended to, and dimming of what cannot be seen; or the chosen branch. */
+  /** Draw links to the attended parts and dim the masked parts, or show the selected branch. */
   #link() {
     const { pane, part } = this;
     const { view, tree } = pane;
     pane.clear();
     view.mark(part);
-    if (!this.attended) return;
-    this.attended.visible.forEach((seen, other) => view.parts[other].classList.toggle("dimmed", !seen && other !== part));
-    const branch = this.attended.accumulated?.branches[this.step];
+    if (!this.attention) return;
+    this.attention.visible.forEach((visible, other) => view.parts[other].classList.toggle("dimmed", !visible && other !== part));
+    const branch = this.attention.accumulated?.branches[this.step];
     if (branch) {
       const on = new Set([branch.word, ...branch.nodes.map((node) => tree.leaves.length + node)]);
       for (let other = 0; other < partCount(tree); other++) {

@@ -1,7 +1,7 @@
-// Where the parts of a tree stand: words in one row (or one column), every node over its words.
+// The positions of the parts of a tree: words in a row (or a column), every node over its words.
 //
-// The same rules as treeformer/trees/placement.py: a node stands between its first and last child, one level
-// above the highest of them, and no two texts of one row come nearer than the gap.
+// The rules are those of treeformer/trees/placement.py: a node is centred between its first and last child, one
+// level above the highest child, and texts in a row keep a gap between them.
 
 const FONT = "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', sans-serif";
 export const SIZES = { word: 16, tag: 11, label: 13 };
@@ -19,8 +19,8 @@ export function widthOf(text, size, bold = false) {
   return ruler.measureText(text).width;
 }
 
-/** Middles {x, y} and widths of words and nodes, where tags stand, and the size of all. */
-export function laidOut(tree, labels, sideways) {
+/** Centres {x, y} and widths of words and nodes, centres of tags, and the size of the picture. */
+export function layOut(tree, labels, sideways) {
   const wordWidths = tree.leaves.map((leaf) => widthOf(leaf.text, SIZES.word));
   const tagWidths = tree.leaves.map((leaf) => widthOf(leaf.tag, SIZES.tag));
   const labelWidths = labels.map((label) => widthOf(label, SIZES.label, true));
@@ -31,7 +31,7 @@ export function laidOut(tree, labels, sideways) {
 
 function uprightLayout(tree, wordWidths, tagWidths, labelWidths) {
   const sizes = wordWidths.map((width, leaf) => Math.max(width, tagWidths[leaf], 12));
-  const { leafCenters, nodeCenters, levels, extent } = placed(tree, sizes, labelWidths, GAP);
+  const { leafCenters, nodeCenters, levels, extent } = placeParts(tree, sizes, labelWidths, GAP);
   const tagHeight = MARGIN + 10 + levels.at(-1) * LEVEL;
   return {
     sideways: false,
@@ -48,7 +48,7 @@ function uprightLayout(tree, wordWidths, tagWidths, labelWidths) {
 }
 
 function sidewaysLayout(tree, wordWidths, tagWidths, labelWidths) {
-  const { leafCenters, nodeCenters, levels, extent } = placed(
+  const { leafCenters, nodeCenters, levels, extent } = placeParts(
     tree,
     wordWidths.map(() => 19),
     labelWidths.map(() => 19),
@@ -86,7 +86,7 @@ function sidewaysLayout(tree, wordWidths, tagWidths, labelWidths) {
 }
 
 /** Centres along the row of words, the level of each node (1: lowest), and the length of the row. */
-function placed(tree, leafSizes, labelSizes, gap) {
+function placeParts(tree, leafSizes, labelSizes, gap) {
   const widths = leafSizes.map((size) => size + gap);
   tree.nodes.forEach(({ start, end }, node) => {
     let total = 0;

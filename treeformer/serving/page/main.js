@@ -1,8 +1,8 @@
-// The page: what is asked, and what is shown beside each other.
+// The page: sends requests and shows one or two answers side by side.
 
 import { isTree } from "./brackets.js";
 import { Details } from "./details.js";
-import { byId, made, percent } from "./page.js";
+import { byId, create, percent } from "./page.js";
 import { Pane } from "./pane.js";
 import { ask, setToken } from "./service.js";
 import { copyLink, fromAddress, toAddress } from "./sharing.js";
@@ -11,80 +11,84 @@ import { TranslationView } from "./translation.js";
 const EXAMPLE = "A gorgeous, witty, seductive movie.";
 const SHAPES = { balanced: "a balanced tree", left: "a left-branching tree", right: "a right-branching tree", random: "a random tree" };
 
-const details = new Details({ edit, fail });
+const details = new Details({ edit, fail: showError });
 const translation = new TranslationView();
-let about;
+let description;
 let panes = [];
 let edited = "";
-let asked = 0;
+let lastRequest = 0;
 
-async function begin() {
+async function start() {
   try {
-    about = await ask("/v1/models");
+    description = await ask("/v1/models");
   } catch (error) {
-    fail(error);
+    showError(error);
     return;
   }
   byId("token-choice").hidden = true;
-  byId("task-choice").hidden = about.translation === null;
+  byId("task-choice").hidden = description.translation === null;
   fillComparisons();
-  const known = fromAddress();
-  byId("text").value = known.text ?? byId("text").value ?? "";
-  choose("layout", known.layout ?? "auto");
-  choose("task", (about.translation && known.task) || "sentiment");
-  choose("compare", known.compare ?? "");
-  edited = known.edited ?? "";
+  const state = fromAddress();
+  byId("text").value = state.text ?? byId("text").value ?? "";
+  choose("layout", state.layout ?? "auto");
+  choose("task", (description.translation && state.task) || "sentiment");
+  choose("compare", state.compare ?? "");
+  edited = state.edited ?? "";
   if (!byId("text").value) byId("text").value = EXAMPLE;
-  await read({ instead: true });
+  await read({ replace: true });
 }
 
-/** Choose an option, if it is there. */
+/** Choose an option if it exists. */
 function choose(id, value) {
   if ([...byId(id).options].some((option) => option.value === value)) byId(id).value = value;
 }
 
 function fillComparisons() {
   const options = [["", "nothing"]];
-  for (const parser of about.parsers.slice(1)) options.push([`parser ${parser}`, `the parser ${parser === "corenlp" ? "CoreNLP" : parser}`]);
-  for (const model of about.models.slice(1)) options.push([`model ${model.name}`, `the model ${model.title}`]);
+  for (const parser of description.parsers.slice(1)) options.push([`parser ${parser}`, `the parser ${parser === "corenlp" ? "CoreNLP" : parser}`]);
+  for (const model of description.models.slice(1)) options.push([`model ${model.name}`, `the model ${model.title}`]);
   for (const [shape, text] of Object.entries(SHAPES)) options.push([`shape ${shape}`, text]);
-  byId("compare").replaceChildren(...options.map(([value, text]) => made("option", { value }, text)));
+  byId("compare").replaceChildren(...options.map(([value, text]) => create("option", { value }, text)));
 }
 
-/** Ask about what is in the field, and show it; `instead` of what the address says. */
-async function read({ instead = false } = {}) {
+/** Ask about the text in the field and show the answer; `replace` replaces the address. */
+async function read({ replace = false } = {}) {
   const text = byId("text").value.trim();
   if (!text) {
-    fail(new Error("Type a sentence first."));
+    showError(new Error("Type a sentence first."));
     return false;
   }
-  const number = ++asked;
-  busy(true);
+  const number = ++lastRequest;
+  setBusy(true);
   byId("compare-choice").hidden = byId("task").value === "translation";
   try {
-    toAddress({ text, compare: byId("compare").value, layout: byId("layout").value === "auto" ? "" : byId("layout").value, task: byId("task").value === "sentiment" ? "" : byId("task").value, edited }, { instead });
-    const shown = byId("task").value === "translation" ? await translated(text) : await classified(text);
-    if (number !== asked) return false;
+    const task = byId("task").value;
+    const layout = byId("layout").value;
+    const state = { text, compare: byId("compare").value, layout: layout === "auto" ? "" : layout, task: task === "sentiment" ? "" : task, edited };
+    toAddress(state, { replace });
+    const show = task === "translation" ? await translate(text) : await classify(text);
+    if (number !== lastRequest) return false;
     byId("problem").textContent = "";
-    shown();
+    show();
     return true;
   } catch (error) {
-    if (number === asked) {
+    if (number === lastRequest) {
       clear();
-      fail(error);
+      showError(error);
     }
     return false;
   } finally {
-    if (number === asked) busy(false);
+    if (number === lastRequest) setBusy(false);
   }
 }
 
-function busy(is) {
-  byId("results").setAttribute("aria-busy", String(is));
-  if (is) byId("status").textContent = "Reading …";
+function setBusy(busy) {
+  byId("results").setAttribute("aria-busy", String(busy));
+  if (busy) byId("status").textContent = "Reading …";
 }
 
-async function translated(text) {
+/** Ask for a translation; returns a function that shows it. */
+async function translate(text) {
   const { answers } = await ask("/v1/translate", { inputs: [text], trees: isTree(text), attention: true });
   return () => {
     clear();
@@ -93,35 +97,36 @@ async function translated(text) {
   };
 }
 
-async function classified(text) {
+/** Ask for one or two classifications; returns a function that shows them. */
+async function classify(text) {
   const trees = isTree(text);
   const [kind, name] = byId("compare").value.split(" ");
-  const question = { inputs: [text], trees };
-  const first = ask("/v1/classify", question);
+  const request = { inputs: [text], trees };
+  const first = ask("/v1/classify", request);
   let second;
   if (edited) second = ask("/v1/classify", { inputs: [edited], trees: true, exact: true });
-  else if (kind === "shape") second = ask("/v1/classify", { ...question, shape: name });
-  else if (kind === "model") second = ask("/v1/classify", { ...question, model: name });
-  else if (kind === "parser" && !trees) second = ask("/v1/classify", { ...question, parser: name });
+  else if (kind === "shape") second = ask("/v1/classify", { ...request, shape: name });
+  else if (kind === "model") second = ask("/v1/classify", { ...request, model: name });
+  else if (kind === "parser" && !trees) second = ask("/v1/classify", { ...request, parser: name });
   const [original, other] = await Promise.all([first, second]);
   return () => {
     clear();
     addPane(other ? "Original" : "As the model reads it", original);
-    if (other) addPane(edited ? "Changed by hand" : comparison(kind, name), other);
-    tell();
+    if (other) addPane(edited ? "Changed by hand" : comparisonTitle(kind, name), other);
+    showVerdicts();
   };
 }
 
-function comparison(kind, name) {
+function comparisonTitle(kind, name) {
   if (kind === "shape") return `As ${SHAPES[name]}`;
-  if (kind === "model") return `By the model ${about.models.find((model) => model.name === name).title}`;
+  if (kind === "model") return `By the model ${description.models.find((model) => model.name === name).title}`;
   return `Parsed by ${name === "corenlp" ? "CoreNLP" : name}`;
 }
 
 function addPane(title, { model, answers }) {
-  const facts = about.models.find(({ name }) => name === model);
+  const modelDescription = description.models.find(({ name }) => name === model);
   byId("panes").classList.toggle("two", panes.length > 0);
-  panes.push(new Pane(byId("panes"), title, facts, answers[0], byId("layout").value, (pane, part) => details.show(pane, part)));
+  panes.push(new Pane(byId("panes"), title, modelDescription, answers[0], byId("layout").value, (pane, part) => details.show(pane, part)));
   if (panes.length === 2) panes[0].redraw(byId("layout").value);
 }
 
@@ -134,18 +139,18 @@ function clear() {
   byId("tooltip").hidden = true;
 }
 
-function tell() {
+function showVerdicts() {
   const verdicts = panes.map(({ title, answer }) => `${panes.length > 1 ? `${title}: ` : ""}${answer.label}, ${percent(Math.max(...answer.probabilities))}`);
   byId("status").textContent = verdicts.join("; ");
 }
 
-/** Show a tree that was changed by hand beside the original. */
+/** Show a tree that was changed by hand, beside the original. */
 async function edit(pane, brackets) {
   edited = brackets;
-  if (await read()) byId("status").textContent += ". The changed tree stands beside the original; Read shows the original alone.";
+  if (await read()) byId("status").textContent += ". The changed tree is shown beside the original. “Read” shows the original alone.";
 }
 
-function fail(error) {
+function showError(error) {
   if (error.status === 401) {
     byId("token-choice").hidden = false;
     byId("token").focus();
@@ -159,7 +164,7 @@ byId("question").addEventListener("submit", (event) => {
   edited = "";
   if (!byId("token-choice").hidden) {
     setToken(byId("token").value);
-    begin();
+    start();
   } else read();
 });
 byId("text").addEventListener("keydown", (event) => {
@@ -173,5 +178,5 @@ for (const id of ["compare", "task"]) {
 }
 byId("layout").addEventListener("change", () => read());
 byId("share").addEventListener("click", copyLink);
-window.addEventListener("hashchange", begin);
-begin();
+window.addEventListener("hashchange", start);
+start();

@@ -1,9 +1,9 @@
-// Small helpers for the elements of the page.
+// Helpers for the elements of the page.
 
 export const byId = (id) => document.getElementById(id);
 
-/** An element of HTML: made("button", {type: "button"}, "Go"); `on…` attributes are listeners. */
-export function made(name, attributes = {}, ...children) {
+/** An HTML element: create("button", {type: "button"}, "Go"); attributes `on…` are listeners. */
+export function create(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
@@ -17,38 +17,50 @@ export function made(name, attributes = {}, ...children) {
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 
 export function choice(label, options, chosen, change) {
-  const select = made(
+  const select = create(
     "select",
     { onchange: () => change(select.value) },
-    ...options.map(([value, text]) => made("option", { value, selected: value === chosen }, text)),
+    ...options.map(([value, text]) => create("option", { value, selected: value === chosen }, text)),
   );
-  return made("label", {}, `${label} `, select);
+  return create("label", {}, `${label} `, select);
 }
 
 /** The probabilities of the classes as bars. */
 export function bars(classes, probabilities) {
   const best = probabilities.indexOf(Math.max(...probabilities));
-  return made(
+  return create(
     "ul",
     { class: "bars" },
-    ...classes.map((own, number) => {
-      const bar = made("span", { class: "bar", "aria-hidden": "true" });
+    ...classes.map(({ name, colour }, number) => {
+      const bar = create("span", { class: "bar", "aria-hidden": "true" });
       bar.style.width = `${100 * probabilities[number]}%`;
-      bar.style.backgroundColor = own.colour;
-      return made(
+      bar.style.backgroundColor = colour;
+      return create(
         "li",
         { class: number === best ? "best" : "" },
-        made("span", { class: "name" }, own.name),
-        made("span", { class: "track", "aria-hidden": "true" }, bar),
-        made("span", { class: "number" }, percent(probabilities[number])),
+        create("span", { class: "name" }, name),
+        create("span", { class: "track", "aria-hidden": "true" }, bar),
+        create("span", { class: "number" }, percent(probabilities[number])),
       );
     }),
   );
 }
 
-/** What was most: [[index, weight]], heaviest first. */
-export const heaviest = (weights, count) =>
+/** A warning for each sentence that the parser failed on; nothing if there are none. */
+export function failureWarnings(failures) {
+  return failures.map(({ sentence, reason }) =>
+    create(
+      "p",
+      { class: "failure", role: "note" },
+      create("span", { class: "mark", "aria-hidden": "true" }, "⚠"),
+      ` The parser failed on “${sentence}” (${reason}). Its tree is flat.`,
+    ),
+  );
+}
+
+/** The largest weights: [[index, weight]], largest first. */
+export const largest = (weights, count) =>
   weights
     .map((weight, index) => [index, weight])
-    .sort((one, other) => other[1] - one[1])
+    .sort((left, right) => right[1] - left[1])
     .slice(0, count);

@@ -1,42 +1,43 @@
-// One answer with its tree: what was read, by whom, and what came out.
+// One answer with its tree: the model, the class and the probabilities.
 
-import { isTree, readTree, spanOf, textOf, isWord, partCount } from "./brackets.js";
-import { bars, byId, made, percent } from "./page.js";
+import { isTree, parseTree, spanOf, textOf, isWord, partCount } from "./brackets.js";
+import { bars, byId, create, failureWarnings, percent } from "./page.js";
 import { copyBrackets, savePng, saveSvg } from "./sharing.js";
 import { TreeView } from "./view.js";
 
 export class Pane {
-  /** model: what the service says about it; select: is called with the pane and the part. */
+  /** model: its description by the service; select: called with the pane and the part. */
   constructor(container, title, model, answer, layout, select) {
     this.title = title;
     this.model = model;
     this.answer = answer;
-    this.tree = readTree(answer.tree);
+    this.tree = parseTree(answer.tree);
     this.phrases = new Map(answer.phrases.map((phrase) => [phrase.span.join(), phrase]));
     this.phrases.set([0, this.tree.leaves.length].join(), answer);
-    this.box = made("section", { class: "pane", "aria-label": title }, this.#head());
+    this.box = create("section", { class: "pane", "aria-label": title }, this.#head());
     container.append(this.box);
     this.view = new TreeView(this.box, `Tree of: ${isTree(answer.text) ? textOf(this.tree, partCount(this.tree) - 1) : answer.text}`, {
       select: (part) => select(this, part),
       point: (part, group) => this.#point(part, group),
       leave: () => (byId("tooltip").hidden = true),
     });
-    this.view.show(this.tree, this.looks(), layout);
+    this.view.show(this.tree, this.styles(), layout);
   }
 
   #head() {
     const { label, probabilities } = this.answer;
-    const own = this.model.classes.find(({ name }) => name === label);
-    const badge = made("strong", { class: "badge" }, label);
-    badge.style.backgroundColor = own.colour;
-    const button = (text, name, act) => made("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
-    return made(
+    const { colour } = this.#classOf(label);
+    const badge = create("strong", { class: "badge" }, label);
+    badge.style.backgroundColor = colour;
+    const button = (text, name, act) => create("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
+    return create(
       "div",
       { class: "head" },
-      made("h2", {}, this.title),
-      made("p", { class: "verdict" }, badge, ` ${percent(Math.max(...probabilities))}`),
+      create("h2", {}, this.title),
+      create("p", { class: "verdict" }, badge, ` ${percent(Math.max(...probabilities))}`),
       bars(this.model.classes, probabilities),
-      made(
+      ...failureWarnings(this.answer.failures),
+      create(
         "div",
         { class: "tools", role: "group", "aria-label": `Picture: ${this.title}` },
         button("+", "Zoom in", () => this.view.zoom(1.25)),
@@ -50,22 +51,24 @@ export class Pane {
     );
   }
 
-  /** The class of a part and its probabilities, if the model has told. */
+  /** The class of a part and its probabilities, if the model classifies phrases. */
   phrase(part) {
     return this.phrases.get(spanOf(this.tree, part).join());
   }
 
-  /** For each part its colour, its mark and what screen readers say about it. */
-  looks() {
-    const looks = [];
-    for (let part = 0; part < partCount(this.tree); part++) {
+  #classOf(label) {
+    return this.model.classes.find(({ name }) => name === label);
+  }
+
+  /** For each part its colour, its mark and its description for screen readers. */
+  styles() {
+    return Array.from({ length: partCount(this.tree) }, (_, part) => {
       const phrase = this.phrase(part);
-      const own = phrase && this.model.classes.find(({ name }) => name === phrase.label);
-      looks.push(
-        own ? { colour: own.colour, mark: isWord(this.tree, part) ? undefined : own.mark, description: `${own.name} ${percent(Math.max(...phrase.probabilities))}` } : {},
-      );
-    }
-    return looks;
+      if (!phrase) return {};
+      const { name, mark, colour } = this.#classOf(phrase.label);
+      const description = `${name} ${percent(Math.max(...phrase.probabilities))}`;
+      return { colour, mark: isWord(this.tree, part) ? undefined : mark, description };
+    });
   }
 
   #point(part, group) {
@@ -75,7 +78,7 @@ export class Pane {
       tooltip.hidden = true;
       return;
     }
-    tooltip.replaceChildren(made("p", {}, textOf(this.tree, part)), bars(this.model.classes, phrase.probabilities));
+    tooltip.replaceChildren(create("p", {}, textOf(this.tree, part)), bars(this.model.classes, phrase.probabilities));
     tooltip.hidden = false;
     const box = group.getBoundingClientRect();
     const left = Math.min(Math.max(8, box.left + box.width / 2 - tooltip.offsetWidth / 2), innerWidth - tooltip.offsetWidth - 8);
@@ -84,12 +87,12 @@ export class Pane {
     tooltip.style.top = `${below ? box.bottom + 8 : Math.max(8, box.top - 8 - tooltip.offsetHeight)}px`;
   }
 
-  /** Draw anew in another layout. */
+  /** Draw the tree again in another layout. */
   redraw(layout) {
-    this.view.show(this.tree, this.looks(), layout);
+    this.view.show(this.tree, this.styles(), layout);
   }
 
-  /** Take away links and dimming. */
+  /** Remove links and dimming. */
   clear() {
     this.view.links.replaceChildren();
     for (const part of this.view.parts) part.classList.remove("dimmed", "on-branch");

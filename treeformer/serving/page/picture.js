@@ -1,42 +1,42 @@
-// A tree drawn as SVG. All that a picture needs stands in attributes, so that a saved one looks the same; the
-// style sheet of the page changes colours in the dark.
+// A tree drawn as SVG. All styles are attributes, so that a saved picture looks the same. The style sheet of the
+// page only changes colours in dark mode.
 
 import { childrenOf, isWord, parentOf, partCount, partOf, textOf } from "./brackets.js";
-import { laidOut, SIZES } from "./layout.js";
+import { layOut, SIZES } from "./layout.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const FONT = "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', sans-serif";
 const REACH = 10;
 
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElementNS(NAMESPACE, name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+export function svgElement(name, attributes = {}, ...children) {
+  const created = document.createElementNS(NAMESPACE, name);
+  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) created.setAttribute(key, value);
+  created.append(...children);
+  return created;
 }
 
 const fixed = (number) => number.toFixed(1);
 
 /**
- * The parts of a drawn tree: {group, layout, parts, links}.
+ * A drawn tree: {group, layout, parts, links}.
  *
- * looks: for each part {colour, mark, description}; each of them may be missing.
+ * styles: {colour, mark, description} of each part, all of them optional.
  */
-export function drawn(tree, looks, sideways) {
+export function drawTree(tree, styles, sideways) {
   const words = tree.leaves.length;
   const labels = tree.nodes.map((node, index) => {
-    const { mark } = looks[words + index] ?? {};
+    const { mark } = styles[words + index] ?? {};
     return mark ? `${node.label} ${mark}` : node.label;
   });
-  const layout = laidOut(tree, labels, sideways);
-  const edges = element("g", { class: "edges", "aria-hidden": "true" });
-  const links = element("g", { class: "links", "aria-hidden": "true", fill: "none" });
+  const layout = layOut(tree, labels, sideways);
+  const edges = svgElement("g", { class: "edges", "aria-hidden": "true" });
+  const links = svgElement("g", { class: "links", "aria-hidden": "true", fill: "none" });
   const parts = [];
   for (let part = 0; part < partCount(tree); part++) {
     if (part > 0 || partCount(tree) > 1) edges.append(...edgesUnder(tree, layout, part));
-    parts.push(isWord(tree, part) ? drawnWord(tree, layout, part, looks[part]) : drawnNode(tree, layout, part, labels[part - words], looks[part]));
+    parts.push(isWord(tree, part) ? drawWord(tree, layout, part, styles[part]) : drawNode(tree, layout, part, labels[part - words], styles[part]));
   }
-  const group = element("g", { role: "none", "font-family": FONT, "text-anchor": "middle" }, edges, links, ...parts);
+  const group = svgElement("g", { role: "none", "font-family": FONT, "text-anchor": "middle" }, edges, links, ...parts);
   return { group, layout, parts, links };
 }
 
@@ -44,38 +44,38 @@ export function drawn(tree, looks, sideways) {
 export const placeOf = (tree, layout, part) =>
   isWord(tree, part) ? layout.words[part] : layout.nodes[part - tree.leaves.length];
 
-function drawnNode(tree, layout, part, label, look = {}) {
+function drawNode(tree, layout, part, label, style = {}) {
   const place = placeOf(tree, layout, part);
-  const text = element(
+  const text = svgElement(
     "text",
     {
-      class: look.colour ? "label on-colour" : "label",
+      class: style.colour ? "label on-colour" : "label",
       x: fixed(place.x),
       y: fixed(place.y + 4.6),
       "font-size": SIZES.label,
       "font-weight": 600,
-      fill: look.colour ? "#1b1f24" : "#0b4a8f",
+      fill: style.colour ? "#1b1f24" : "#0b4a8f",
     },
     label,
   );
-  return drawnPart(tree, part, look, [pill(place, look.colour), text]);
+  return drawPart(tree, part, style, [pill(place, style.colour), text]);
 }
 
-function drawnWord(tree, layout, part, look = {}) {
+function drawWord(tree, layout, part, style = {}) {
   const leaf = tree.leaves[part];
   const place = layout.words[part];
   const tag = layout.tags[part];
-  return drawnPart(tree, part, look, [
-    element(
+  return drawPart(tree, part, style, [
+    svgElement(
       "text",
       { class: "tag", x: fixed(tag.x), y: fixed(tag.y + 4), "font-size": SIZES.tag, fill: "#57606a" },
       leaf.tag,
     ),
-    pill(place, look.colour),
-    element(
+    pill(place, style.colour),
+    svgElement(
       "text",
       {
-        class: look.colour ? "word on-colour" : "word",
+        class: style.colour ? "word on-colour" : "word",
         x: fixed(place.x),
         y: fixed(place.y + 5.5),
         "font-size": SIZES.word,
@@ -86,20 +86,20 @@ function drawnWord(tree, layout, part, look = {}) {
   ]);
 }
 
-function drawnPart(tree, part, look, content) {
+function drawPart(tree, part, style, content) {
   const kind = isWord(tree, part) ? "word" : "node";
-  const own = partOf(tree, part);
-  const name = kind === "word" ? `word ${own.text}, ${own.tag}` : `${own.label}: ${textOf(tree, part)}`;
+  const { label, tag, text } = partOf(tree, part);
+  const name = kind === "word" ? `word ${text}, ${tag}` : `${label}: ${textOf(tree, part)}`;
   let level = 1;
   for (let above = parentOf(tree, part); above >= 0; above = parentOf(tree, above)) level++;
-  return element(
+  return svgElement(
     "g",
     {
       class: `part ${kind}-part`,
       role: "treeitem",
       "aria-level": level,
       "aria-selected": "false",
-      "aria-label": look.description ? `${name}; ${look.description}` : name,
+      "aria-label": style.description ? `${name}; ${style.description}` : name,
       "data-part": part,
       tabindex: -1,
     },
@@ -108,7 +108,7 @@ function drawnPart(tree, part, look, content) {
 }
 
 function pill(place, colour) {
-  return element("rect", {
+  return svgElement("rect", {
     class: "pill",
     x: fixed(place.x - place.width / 2 - 5),
     y: fixed(place.y - REACH),
@@ -119,7 +119,7 @@ function pill(place, colour) {
   });
 }
 
-/** Lines from a part down to those under it: first away from the part, then across, then on. */
+/** Lines from a part to its children: first away from the part, then across, then to the child. */
 function edgesUnder(tree, layout, part) {
   return childrenOf(tree, part).map((child) => {
     const from = placeOf(tree, layout, part);
@@ -133,7 +133,7 @@ function edgesUnder(tree, layout, part) {
       const bottom = to.y - (isWord(tree, child) ? 8 : REACH);
       path = `M${fixed(from.x)} ${fixed(from.y + REACH)}v7H${fixed(to.x)}V${fixed(bottom)}`;
     }
-    return element("path", { class: "edge", d: path, fill: "none", stroke: "#afb8c1", "stroke-width": 1.3, "data-below": child });
+    return svgElement("path", { class: "edge", d: path, fill: "none", stroke: "#afb8c1", "stroke-width": 1.3, "data-below": child });
   });
 }
 
@@ -141,7 +141,7 @@ function edgesUnder(tree, layout, part) {
 export function link(tree, layout, source, target, strength, colour = "#b3380a") {
   const from = placeOf(tree, layout, source);
   const to = placeOf(tree, layout, target);
-  const look = {
+  const style = {
     class: "link",
     stroke: colour,
     "stroke-width": fixed(1 + 5 * strength),
@@ -151,7 +151,7 @@ export function link(tree, layout, source, target, strength, colour = "#b3380a")
   };
   if (source === target) {
     const ring = pill(from);
-    for (const [key, value] of Object.entries({ ...look, fill: "none" })) ring.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ ...style, fill: "none" })) ring.setAttribute(key, value);
     return ring;
   }
   const beside = Math.abs(from.y - to.y) < 5;
@@ -159,5 +159,5 @@ export function link(tree, layout, source, target, strength, colour = "#b3380a")
   const middle = [(from.x + to.x) / 2 + bend[0], (from.y + to.y) / 2 + bend[1]];
   const end = to.y + (to.y < from.y || (beside && !layout.sideways) ? REACH : -REACH);
   const path = `M${fixed(from.x)} ${fixed(from.y + REACH)}Q${fixed(middle[0])} ${fixed(middle[1])} ${fixed(to.x)} ${fixed(end)}`;
-  return element("path", { ...look, d: path });
+  return svgElement("path", { ...style, d: path });
 }

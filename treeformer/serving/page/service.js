@@ -1,4 +1,4 @@
-// Questions to the service that the page came from; no other machine is ever asked.
+// Requests to the service that the page came from; no other host is contacted.
 
 let token = sessionStorage.getItem("token") ?? "";
 
@@ -9,7 +9,7 @@ export function setToken(value) {
 
 export const hasToken = () => token !== "";
 
-/** Why the service did not answer. */
+/** A request that the service refused or did not answer. */
 export class ServiceError extends Error {
   constructor(status, message) {
     super(message);
@@ -19,33 +19,33 @@ export class ServiceError extends Error {
 
 const ATTEMPTS = 3;
 
-/** The answer to a question; without one the facts at that path. A service that is busy is asked again. */
-export async function ask(path, question = undefined) {
+/** The answer to a request: POST if there is a body, otherwise GET. A busy service is asked again. */
+export async function ask(path, body = undefined) {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await askOnce(path, question);
+      return await askOnce(path, body);
     } catch (error) {
       if (error.status !== 503 || attempt === ATTEMPTS) throw error;
-      await new Promise((go) => setTimeout(go, 1000 * attempt));
+      await new Promise((resolve) => setTimeout(resolve, 1000 * attempt));
     }
   }
 }
 
-async function askOnce(path, question) {
+async function askOnce(path, body) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   const options = { headers };
-  if (question !== undefined) {
+  if (body !== undefined) {
     options.method = "POST";
-    options.body = JSON.stringify(question);
+    options.body = JSON.stringify(body);
     headers["Content-Type"] = "application/json";
   }
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, options);
+    response = await fetch(path, options);
   } catch {
     throw new ServiceError(0, "The service does not answer. Is it still running?");
   }
-  const content = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new ServiceError(answer.status, content.error ?? `The service answered ${answer.status}.`);
+  const content = await response.json().catch(() => ({}));
+  if (!response.ok) throw new ServiceError(response.status, content.error ?? `The service answered ${response.status}.`);
   return content;
 }

@@ -1,34 +1,34 @@
-// An SVG that can be moved and enlarged, and whose parts can be walked through with the arrow keys.
+// A tree that can be moved and zoomed, with parts that the arrow keys reach.
 
 import { childrenOf, parentOf, partCount } from "./brackets.js";
-import { drawn, element } from "./picture.js";
+import { drawTree, svgElement } from "./picture.js";
 
 const READABLE = 0.68;
 const LARGEST = 4;
 const SMALLEST = 0.1;
 
 export class TreeView {
-  /** container: where the picture goes; on: {select, point, leave} called with parts. */
-  constructor(container, title, on) {
-    this.on = on;
-    this.svg = element("svg", { role: "tree", "aria-label": title, class: "tree" });
+  /** container: the element around the picture; handlers: {select, point, leave}, called with parts. */
+  constructor(container, title, handlers) {
+    this.handlers = handlers;
+    this.svg = svgElement("svg", { role: "tree", "aria-label": title, class: "tree" });
     container.append(this.svg);
     this.svg.addEventListener("pointerdown", (event) => this.#grab(event));
     this.svg.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.svg.addEventListener("keydown", (event) => this.#key(event));
     this.svg.addEventListener("click", (event) => this.#click(event));
     this.svg.addEventListener("pointerover", (event) => this.#point(event));
-    this.svg.addEventListener("pointerleave", () => this.on.leave());
+    this.svg.addEventListener("pointerleave", () => this.handlers.leave());
     this.svg.addEventListener("focusin", (event) => this.#point(event));
-    this.svg.addEventListener("focusout", () => this.on.leave());
+    this.svg.addEventListener("focusout", () => this.handlers.leave());
     new ResizeObserver(() => this.#resized()).observe(this.svg);
   }
 
   /** Draw a tree; orientation is auto, upright or sideways. */
-  show(tree, looks, orientation = "auto") {
+  show(tree, styles, orientation = "auto") {
     this.tree = tree;
-    let picture = drawn(tree, looks, orientation === "sideways");
-    if (orientation === "auto" && this.#room() / picture.layout.width < READABLE) picture = drawn(tree, looks, true);
+    let picture = drawTree(tree, styles, orientation === "sideways");
+    if (orientation === "auto" && this.#room() / picture.layout.width < READABLE) picture = drawTree(tree, styles, true);
     Object.assign(this, picture);
     this.svg.replaceChildren(this.group);
     this.current = partCount(tree) - 1;
@@ -40,19 +40,19 @@ export class TreeView {
     return this.svg.clientWidth || 800;
   }
 
-  /** In a narrower or wider place the picture is placed anew, unless somebody has moved it. */
+  /** Fit the picture to a new width, unless the user has moved it. */
   #resized() {
     if (!this.layout || this.shownIn === this.#room()) return;
     if (this.touched) this.#apply();
     else this.reset();
   }
 
-  /** As large as it fits, but never too small to be read. */
+  /** Show the tree as large as it fits, but large enough to read. */
   reset() {
     this.#place(Math.max(READABLE, Math.min(1.25, this.#room() / this.layout.width)));
   }
 
-  /** All of it, however small. */
+  /** Show the whole tree, however small. */
   fit() {
     const height = Math.max(this.svg.clientHeight, 200);
     this.#place(Math.min(1.25, this.#room() / this.layout.width, height / this.layout.height), height);
@@ -129,16 +129,16 @@ export class TreeView {
 
   #point(event) {
     const part = this.#partAt(event);
-    if (part === undefined) this.on.leave();
-    else this.on.point(part, this.parts[part]);
+    if (part === undefined) this.handlers.leave();
+    else this.handlers.point(part, this.parts[part]);
   }
 
   choose(part) {
     this.mark(part);
-    this.on.select(part);
+    this.handlers.select(part);
   }
 
-  /** Show which part is selected, -1 for none. */
+  /** Mark the selected part; -1 marks none. */
   mark(part) {
     this.parts.forEach((group, number) => {
       group.setAttribute("aria-selected", String(number === part));
@@ -161,23 +161,23 @@ export class TreeView {
     else if (event.key === "+" || event.key === "=") this.zoom(1.25);
     else if (event.key === "-") this.zoom(0.8);
     else if (event.key === "0") this.reset();
-    else if (event.key === "Escape") this.on.leave();
+    else if (event.key === "Escape") this.handlers.leave();
     else return;
     event.preventDefault();
   }
 
-  /** The part that an arrow key leads to; in a sideways tree the arrows are turned. */
+  /** The part that an arrow key moves to; in a sideways tree the arrows are rotated. */
   #neighbour(key) {
-    const turned = { ArrowLeft: "ArrowUp", ArrowRight: "ArrowDown", ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" };
-    const way = this.layout.sideways ? (turned[key] ?? key) : key;
+    const rotated = { ArrowLeft: "ArrowUp", ArrowRight: "ArrowDown", ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" };
+    const direction = this.layout.sideways ? (rotated[key] ?? key) : key;
     const { tree, current } = this;
     const above = parentOf(tree, current);
     const siblings = above < 0 ? [current] : childrenOf(tree, above);
     const place = siblings.indexOf(current);
-    if (way === "ArrowUp") return above < 0 ? current : above;
-    if (way === "ArrowDown") return childrenOf(tree, current)[0] ?? current;
-    if (way === "ArrowLeft") return siblings[place - 1] ?? (current > 0 && current < tree.leaves.length ? current - 1 : current);
-    if (way === "ArrowRight") return siblings[place + 1] ?? (current < tree.leaves.length - 1 ? current + 1 : current);
+    if (direction === "ArrowUp") return above < 0 ? current : above;
+    if (direction === "ArrowDown") return childrenOf(tree, current)[0] ?? current;
+    if (direction === "ArrowLeft") return siblings[place - 1] ?? (current > 0 && current < tree.leaves.length ? current - 1 : current);
+    if (direction === "ArrowRight") return siblings[place + 1] ?? (current < tree.leaves.length - 1 ? current + 1 : current);
     if (key === "Home") return partCount(tree) - 1;
     return undefined;
   }
