@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -50,6 +55,143 @@ def remove_folder(path: Path) -> None:
     old = _name_for_removal(path)
     os.rename(path, old)
     shutil.rmtree(old, ignore_errors=True)
+
+
+class Lock:
+    """An exclusive lock on a file, held by one process; the system releases it when the process ends.
+
+    Args:
+        path: the lock file. It is created if missing and holds the number of the process.
+        purpose: what the holder does, for the message to a second process: ``o: being written``.
+    """
+
+    def __init__(self, path: Path, purpose: str) -> None:
+        self.path = path
+        self.purpose = purpose
+        self._stream: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        while self._stream is None:
+            stream = open(self.path, "a+b")
+            if not lock_stream(stream):
+                stream.seek(0)
+                holder = stream.read(20).decode("ascii", "replace").strip() or "unknown"
+                stream.close()
+                raise BlockingIOError(f"{self.purpose} by another process (number {holder})")
+            if self.path.exists() and os.path.samestat(os.fstat(stream.fileno()), os.stat(self.path)):
+                self._stream = stream
+            else:  # the last holder removed the file after we had opened it
+                stream.close()
+        self._stream.truncate(0)
+        self._stream.write(f"{os.getpid()}\n".encode())
+        self._stream.flush()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            self.path.unlink(missing_ok=True)  # before the lock is released
+            self._stream.close()
+            self._stream = None
+
+
+class WorkFolder:
+    """A hidden folder beside an output in which the output is made: ``.NAME.treeformer``.
+
+    One process at a time can use it. Everything in it was written by treeformer, so it may be removed; a
+    folder of this name without our mark is refused. What an interrupted run left is there for the next.
+
+    >>> with WorkFolder(Path("trees.txt")) as work:  # doctest: +SKIP
+    ...     write_file(work.path / "trees", b"...")
+    ...     os.replace(work.path / "trees", "trees.txt")
+    ...     work.remove()
+    """
+
+    MARK = "written-by-treeformer"
+
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self.path = output.with_name(f".{output.name}.treeformer")
+        self._lock = Lock(self.path / "lock", f"{output}: being written")
+
+    def __enter__(self) -> Self:
+        names = self._names() - {self._lock.path.name}
+        if names and self.MARK not in names:
+            raise ValueError(f"{self.path}: not written by treeformer; move it away, its name is needed")
+        while True:
+            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock.__enter__()
+                break
+            except FileNotFoundError:  # another process ended and removed the folder just now
+                continue
+        (self.path / self.MARK).touch()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        is_empty = self._names() <= {self.MARK, self._lock.path.name}
+        if is_empty:  # nothing to resume
+            (self.path / self.MARK).unlink(missing_ok=True)
+        self._lock.__exit__(kind, error, trace)
+        if is_empty:
+            with suppress(OSError):  # another process uses the folder already
+                self.path.rmdir()
+
+    def remove(self) -> None:
+        """Remove all content: the output is complete, or its beginning is of no use."""
+        for name in self._names() - {self.MARK, self._lock.path.name}:
+            path = self.path / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    def _names(self) -> set[str]:
+        return {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
+
+
+def lock_stream(stream: IO[bytes]) -> bool:
+    """Lock an open file for this process and its children; False if another process holds the lock."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file. It is computed once for each size and modification time."""
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _sha256(path: Path, size: int, modified: int) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def check_files(folder: Path, checksums: Mapping[str, str]) -> None:
+    """Raise ``ValueError`` if a file is missing or differs from its SHA-256, given by name."""
+    for name, expected in checksums.items():
+        path = folder / name
+        if not path.is_file():
+            raise ValueError(f"{path}: missing, expected as listed in the manifest")
+        if sha256(path) != expected:
+            raise ValueError(f"{path}: damaged or changed, its SHA-256 is not that of the manifest")
 
 
 def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:

@@ -15,6 +15,7 @@ from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import IO
 
 from treeformer.progress import Progress
+from treeformer.storage import lock_stream
 
 Command = list[str]
 _POLL_SECONDS = 0.2
@@ -108,7 +109,7 @@ class Runner:
         path = self._log_path(job)
         path.parent.mkdir(parents=True, exist_ok=True)
         job.log = open(path, "ab")  # noqa: SIM115
-        if not _lock(job.log):
+        if not lock_stream(job.log):
             job.log.close()
             return
         try:
@@ -198,19 +199,6 @@ class Runner:
 def treeformer(*arguments: str | Path) -> Command:
     """The command ``treeformer ARGUMENTS``, run by this Python."""
     return [sys.executable, "-m", "treeformer", *map(str, arguments)]
-
-
-def _lock(stream: IO[bytes]) -> bool:
-    """Lock a file, also for processes that inherit it; False if another process holds the lock."""
-    if os.name == "nt":
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _interrupt(number: int, frame: object) -> None:
