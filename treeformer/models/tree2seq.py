@@ -13,7 +13,7 @@ from treeformer.models.encoding import TreeEncoder, at_last
 from treeformer.models.generation import Memory, SequenceTranslator, Target
 from treeformer.models.outputs import EncoderOutput
 from treeformer.nn import ScaledEmbedding, Traces
-from treeformer.nn.lstm_cell import LstmCell, LstmState, wide
+from treeformer.nn.lstm_cell import LstmCell, LstmState, at_least_float32
 from treeformer.nn.lstm_decoder import DecoderStates, LstmDecoder
 from treeformer.nn.tree_lstm import Binary, Composition, TreeLstm
 from treeformer.ops import TreeBatch
@@ -111,7 +111,7 @@ class Tree2SeqForConditionalGeneration(SequenceTranslator):
         target = target.unmasked()
         vectors = self.dropout(self.get_input_embeddings()(target.ids))
         source, _ = memory.keys_values[0]
-        bias = memory.bias(wide(vectors).dtype)
+        bias = memory.bias(at_least_float32(vectors).dtype)
         after = self.decoder(
             vectors,
             self._states_before(target, memory),

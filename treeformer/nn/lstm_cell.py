@@ -1,4 +1,4 @@
-"""Gates and memory of LSTMs, along a sequence or up a tree."""
+"""LSTM gate arithmetic shared by `TreeLstm` and Tree2Seq, and a sequential cell that returns all states."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class LstmState(NamedTuple):
     cell: Tensor  #: ``[..., d]``, in float32 at least
 
 
-def wide(tensor: Tensor) -> Tensor:
+def at_least_float32(tensor: Tensor) -> Tensor:
     """The tensor in float32 at least, because long sums must not be rounded coarsely."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def product(linear: nn.Linear, states: Tensor, *biases: Tensor) -> Tensor:
-    """``linear(states)`` plus the concatenated biases, in the dtype of states.
+def linear_with_biases(linear: nn.Linear, states: Tensor, *biases: Tensor) -> Tensor:
+    """``states @ linear.weight.T`` plus the concatenated ``biases``; ``linear.bias`` is ignored.
 
-    The product is computed in the dtype of the weights or of autocast.
+    The product is computed in the dtype of the weights or of autocast and returned in that of states.
     """
     bias = None
     if biases:
@@ -33,23 +33,23 @@ def product(linear: nn.Linear, states: Tensor, *biases: Tensor) -> Tensor:
     return F.linear(states.to(linear.weight.dtype), linear.weight, bias).to(states.dtype)
 
 
-def activated(gates: Tensor, kept: Tensor | None = None) -> LstmState:
+def state_from_gates(gates: Tensor, kept: Tensor | None = None) -> LstmState:
     """The state from ``gates [..., 3 d]`` for input, output and update, and the kept part of earlier cells.
 
     ``kept [..., d]`` is the sum of earlier cells, each times its forget gate.
     """
-    entering, leaving, update = gates.chunk(3, dim=-1)
-    cell = entering.sigmoid() * update.tanh()
+    input_gate, output_gate, update = gates.chunk(3, dim=-1)
+    cell = input_gate.sigmoid() * update.tanh()
     if kept is not None:
         cell = cell + kept
-    return LstmState(leaving.sigmoid() * cell.tanh(), cell)
+    return LstmState(output_gate.sigmoid() * cell.tanh(), cell)
 
 
 class LstmCell(nn.Module):
     """The cell of a sequential LSTM.
 
-    Biases are parameters of the cell itself, here and in `treeformer.nn.tree_lstm`: transformers does not
-    initialise modules that have no parameters of their own.
+    Biases are parameters of the cell itself, here and in `treeformer.nn.tree_lstm`: Hugging Face's
+    ``_init_weights`` does not initialise modules that have no direct parameters.
     """
 
     def __init__(self, inputs: int, d_model: int) -> None:
@@ -68,14 +68,17 @@ class LstmCell(nn.Module):
         nn.init.ones_(self.forget_bias)
 
     def project(self, vectors: Tensor) -> Tensor:
-        """``[..., 4 d]``: the share of ``vectors [..., inputs]`` in gates (input, output, update, forget)."""
-        return product(self.input, vectors, self.bias, self.forget_bias)
+        """``[..., 4 d]``: the contribution of ``vectors [..., inputs]`` to the gate pre-activations.
+
+        The gates are input, output, update and forget.
+        """
+        return linear_with_biases(self.input, vectors, self.bias, self.forget_bias)
 
     def step(self, projected: Tensor, before: LstmState) -> LstmState:
         """The state ``[B, d]`` after one more vector, given as ``projected [B, 4 d]``."""
-        gates = projected + product(self.recurrent, before.hidden)
+        gates = projected + linear_with_biases(self.recurrent, before.hidden)
         gates, forget = gates.split([3 * self.d_model, self.d_model], dim=-1)
-        return activated(gates, forget.sigmoid() * before.cell)
+        return state_from_gates(gates, forget.sigmoid() * before.cell)
 
     def forward(self, vectors: Tensor) -> LstmState:
         """The states ``[B, s, d]`` after each of ``vectors [B, s, inputs]``, read from left to right.
@@ -83,7 +86,7 @@ class LstmCell(nn.Module):
         No state depends on later vectors, so padding on the right changes nothing. (`torch.nn.LSTM` does not
         return the cells of all positions, which a Tree-LSTM over the words needs.)
         """
-        projected = self.project(wide(vectors))
+        projected = self.project(at_least_float32(vectors))
         nothing = projected.new_zeros(len(vectors), self.d_model)
         states = [LstmState(nothing, nothing)]
         for position in projected.unbind(1):
@@ -93,6 +96,6 @@ class LstmCell(nn.Module):
 
 
 def init_gates(linear: nn.Linear, inputs: int, d_model: int) -> None:
-    """Initialise each of the stacked matrices ``[d_model, inputs]`` by Xavier."""
+    """Initialise each of the stacked matrices ``[d_model, inputs]`` with Xavier uniform."""
     bound = math.sqrt(6 / (inputs + d_model))
     nn.init.uniform_(linear.weight, -bound, bound)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from treeformer.nn.attention import AttentionRecord, Record
-from treeformer.nn.lstm_cell import LstmCell, LstmState, product
+from treeformer.nn.lstm_cell import LstmCell, LstmState, linear_with_biases
 
 
 class DecoderStates(NamedTuple):
@@ -98,4 +98,4 @@ class LstmDecoder(nn.Module):
         weights = (scores if bias is None else scores + bias).softmax(-1)
         attended = (weights.to(memory.dtype) @ memory).to(state.dtype)
         both = torch.cat([state, attended.view_as(state)], dim=-1)
-        return product(self.combine, both, self.combine.bias).tanh(), weights
+        return linear_with_biases(self.combine, both, self.combine.bias).tanh(), weights

@@ -7,7 +7,13 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor, nn
 
-from treeformer.nn.lstm_cell import LstmState, activated, init_gates, product, wide
+from treeformer.nn.lstm_cell import (
+    LstmState,
+    at_least_float32,
+    init_gates,
+    linear_with_biases,
+    state_from_gates,
+)
 from treeformer.ops import TreeBatch
 from treeformer.ops.levels import (
     child_counts,
@@ -37,7 +43,7 @@ class WordCell(nn.Module):
 
     def forward(self, vectors: Tensor) -> LstmState:
         """States ``[B, n, d]`` of words with ``vectors [B, n, inputs]``."""
-        return activated(product(self.gates, wide(vectors), self.bias))
+        return state_from_gates(linear_with_biases(self.gates, at_least_float32(vectors), self.bias))
 
 
 class ChildSum(nn.Module):
@@ -47,7 +53,7 @@ class ChildSum(nn.Module):
     therefore send what is kept of its cell, and the node adds up the messages.
     """
 
-    slots = 1  #: sums of messages that a node receives
+    slots = 1  #: inbox rows per node
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
@@ -66,17 +72,17 @@ class ChildSum(nn.Module):
 
     def message(self, child: LstmState) -> Tensor:
         """``[..., 2 d]``: the message of a child ``[..., d]`` to its parent."""
-        kept = product(self.forget, child.hidden, self.forget_bias).sigmoid() * child.cell
+        kept = linear_with_biases(self.forget, child.hidden, self.forget_bias).sigmoid() * child.cell
         return torch.cat([child.hidden, kept], dim=-1)
 
     def update(self, inbox: Tensor) -> LstmState:
         """States ``[K, d]`` of nodes that received ``inbox [K, 2 d]``."""
         hidden, kept = inbox.chunk(2, dim=-1)
-        return activated(product(self.gates, hidden, self.bias), kept)
+        return state_from_gates(linear_with_biases(self.gates, hidden, self.bias), kept)
 
 
 class Binary(nn.Module):
-    """The N-ary Tree-LSTM with N = 2: first and second child have different matrices.
+    """The N-ary Tree-LSTM with N = 2: separate weights for the first and second child.
 
     Every gate reads both children, and there is a forget gate for each. A missing second child counts as
     zeros.
@@ -105,22 +111,24 @@ class Binary(nn.Module):
         """States ``[K, d]`` of nodes that received ``inbox [K, 4 d]``: of the first child, then the other."""
         d = self.d_model
         first, first_cell, other, other_cell = inbox.split(d, dim=-1)
-        gates = product(self.gates, torch.cat([first, other], dim=-1), self.bias, self.forget_bias)
+        gates = linear_with_biases(self.gates, torch.cat([first, other], dim=-1), self.bias, self.forget_bias)
         gates, forget_first, forget_other = gates.split([3 * d, d, d], dim=-1)
-        return activated(gates, forget_first.sigmoid() * first_cell + forget_other.sigmoid() * other_cell)
+        return state_from_gates(
+            gates, forget_first.sigmoid() * first_cell + forget_other.sigmoid() * other_cell
+        )
 
 
 class TreeLstm(nn.Module):
     """States of the nodes from those of the leaves.
 
-    Leaves and nodes send messages to their parents. Nodes of one height, over all trees of a batch, read
-    their messages in one product. So there are as many steps as the highest tree has levels.
+    Leaves and nodes send messages to their parents. The nodes of one height, over all trees of a
+    batch, are computed in one matrix product, so the number of steps is the height of the tallest tree.
 
     Args:
         d_model: width of the states.
-        composition: ``child-sum``, or ``binary`` for trees with at most two children a node. On the CPU other
-            trees are refused; on a GPU, where a check would wait for the device, all children after the first
-            are added up.
+        composition: ``child-sum``, or ``binary`` for trees with at most two children per node. On the CPU
+            other trees are refused. On a GPU a check would wait for the device: there all children after the
+            first are added up, and the caller must check the trees (training does).
     """
 
     def __init__(self, d_model: int, composition: Composition = "child-sum") -> None:
@@ -138,32 +146,35 @@ class TreeLstm(nn.Module):
             _check_binary(batch)
         steps = batch.shared(_steps, composition.slots)
         padded = ~batch.leaf_mask[..., None]
-        leaves = LstmState(*(wide(part).masked_fill(padded, 0).flatten(0, 1) for part in leaves))
+        leaves = LstmState(*(at_least_float32(part).masked_fill(padded, 0).flatten(0, 1) for part in leaves))
         messages = composition.message(leaves)
-        # written in place: neither forward nor backward needs earlier contents
+        # In-place is safe: autograd saves none of the overwritten rows.
         inbox = messages.new_zeros(steps.rows, messages.shape[-1])
         inbox.index_add_(0, steps.leaf_rows, messages)
-        levels = []
+        states_by_level = []
         for nodes, rows in zip(steps.nodes, steps.node_rows, strict=True):
             received = inbox.view(-1, composition.slots * inbox.shape[1]).index_select(0, nodes)
             state = composition.update(received)
             inbox.index_add_(0, rows, composition.message(state))
-            levels.append(state)
+            states_by_level.append(state)
         places, padding = steps.places.flatten(), ~batch.node_mask[..., None]
-        parts = (torch.cat(part).index_select(0, places) for part in zip(*levels, strict=True))
+        parts = (torch.cat(part).index_select(0, places) for part in zip(*states_by_level, strict=True))
         return LstmState(*(part.view(len(batch), batch.m, -1).masked_fill(padding, 0) for part in parts))
 
 
 class _Steps(NamedTuple):
     """The rows of the inbox that each leaf and node reads and writes.
 
-    Each node has ``slots`` rows. Then follow ``slots`` rows of zeros, which the empty places of a level read,
-    and rows that nobody reads, for nodes without a parent: one for each tree, because a GPU is slow at adding
-    many messages to one row.
+    The rows, in order:
+
+    - ``slots`` rows for each of the ``B · m`` nodes;
+    - ``slots`` rows of zeros, which the empty places of a level read;
+    - ``slots`` unread rows for each tree, to which nodes without a parent send. Each tree has its unread rows
+      because a GPU is slow at adding many messages to one row.
     """
 
     rows: int
-    nodes: tuple[Tensor, ...]  #: for each level the numbers ``[K]`` of its nodes
+    nodes: tuple[Tensor, ...]  #: for each level the flat indices ``b · m + i`` ``[K]`` of its nodes
     leaf_rows: Tensor  #: ``[B · n]`` rows to which leaves send
     node_rows: tuple[Tensor, ...]  #: for each level the rows ``[K]`` to which its nodes send
     places: Tensor  #: ``[B, m]``, see `Levels`
@@ -204,6 +215,6 @@ def _check_binary(batch: TreeBatch) -> None:
     if (counts > 2).any():
         position = (counts > 2).nonzero()[0].tolist()
         raise ValueError(
-            "node_spans: expected binarised trees for the binary composition, at most 2 children a node, "
+            "node_spans: expected binarised trees for the binary composition, at most 2 children per node, "
             f"got {int(counts[tuple(position)])} at {position}; child-sum takes any number"
         )

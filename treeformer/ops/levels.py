@@ -17,10 +17,10 @@ from treeformer.ops.batch import TreeBatch
 class Levels(NamedTuple):
     """The nodes of all trees of a batch, sorted by height.
 
-    Node i of tree b has the number ``b · m + i``. An empty place in a level has the number ``B · m``.
+    Node i of tree b has the flat index ``b · m + i``. An empty place in a level has the index ``B · m``.
     """
 
-    nodes: tuple[Tensor, ...]  #: for each height from 1 on, the numbers ``[K]`` of its nodes
+    nodes: tuple[Tensor, ...]  #: for each height from 1 on, the flat indices ``[K]`` of its nodes
     places: Tensor  #: ``[B, m]`` index of each node in the concatenated levels; 0 where padded
 
 
@@ -33,7 +33,7 @@ def leaf_parents(batch: TreeBatch) -> Tensor:
 
 
 def node_parents(batch: TreeBatch) -> Tensor:
-    """``[B, m]`` integers, the node above each node; the root and padding are their own parents.
+    """``[B, m]`` integers, the node above each node; roots and padding are mapped to themselves.
 
     In post-order it is the first later node whose subtree holds the node.
     """
@@ -83,7 +83,10 @@ def levels(batch: TreeBatch) -> Levels:
 
 
 def exact_levels(batch: TreeBatch) -> Levels:
-    """As many levels as the highest tree has, without empty places. On a GPU this waits for the device."""
+    """One level for each height of the tallest tree, without empty places.
+
+    On a GPU this waits for the device.
+    """
     order, starts = _sorted(batch)
     ends = starts.tolist()
     sizes = [end - start for start, end in pairwise(ends) if end > start]
