@@ -1,4 +1,4 @@
-"""How long a person waits on the page: from the press of the button to the drawn tree, in Chromium.
+"""The time from the click on the button to the drawn tree, in Chromium.
 
 python -m benchmarks.page [--times 20] [options of treeformer serve]
 
@@ -35,7 +35,7 @@ document.getElementById("read").addEventListener("click", ({ timeStamp }) => {
 
 
 def waited(page: Page, text: str) -> float:
-    """Milliseconds from the press of the button to the painted tree of a text."""
+    """Milliseconds from the click to the painted tree of a text."""
     page.driver.execute_script("document.getElementById('text').value = arguments[0]", text)
     page.driver.execute_script(_WATCH)
     page.click("#read")

@@ -2,8 +2,8 @@
 
 python -m benchmarks.serving [--texts sst/test.txt] [--clients 50] [--seconds 60]
 
-A process of its own serves; each client asks for one text after another. Prints times and rates, the same
-with ten times the clients, and how long a sentence alone takes. Other options go to treeformer serve.
+The service runs in another process; each client sends one text after another. Prints times and rates, also
+for ten times the clients, and the time of a single sentence. Other options go to treeformer serve.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _SENTENCE = (
 
 @dataclass
 class Counts:
-    """What clients saw: seconds of the answers, and how many of each status."""
+    """Seconds of the answers, and the number of responses by status."""
 
     seconds: list[float] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
 
 
 def some_texts(path: Path | None, count: int) -> list[str]:
-    """Texts of mixed lengths, from trees of SST or made up."""
+    """Texts of mixed lengths, from trees of SST or random words."""
     chance = random.Random(1)
     if path is not None:
         texts = [" ".join(tree.words) for tree in read_trees(path)]
@@ -58,7 +58,7 @@ def some_texts(path: Path | None, count: int) -> list[str]:
 
 
 async def client(address: str, texts: list[str], first: int, end: float, counts: Counts) -> None:
-    """Ask one text after another on one connection until the time is over."""
+    """Send one text after another on one connection until the time is over."""
     place = urlsplit(address)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     number = first
@@ -91,7 +91,7 @@ async def answer(reader: asyncio.StreamReader) -> tuple[str, float]:
 
 
 def load(address: str, texts: list[str], clients: int, seconds: float) -> Counts:
-    """Many clients for some time."""
+    """Counts of many clients that run for some time."""
 
     async def all_clients() -> Counts:
         counts = Counts()
@@ -102,8 +102,8 @@ def load(address: str, texts: list[str], clients: int, seconds: float) -> Counts
     return asyncio.run(all_clients())
 
 
-def tell(name: str, counts: Counts, seconds: float) -> float:
-    """Print what clients saw; returns answers a second."""
+def report(name: str, counts: Counts, seconds: float) -> float:
+    """Print rate, times and statuses; returns answers per second."""
     rate = len(counts.seconds) / seconds
     cuts = statistics.quantiles(counts.seconds, n=100)
     print(
@@ -126,28 +126,30 @@ def offline_rate(texts: list[str], seconds: float) -> tuple[float, float]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and of those it started."""
+    """CPU time of a process and its children."""
     first = psutil.Process(pid)
-    return float(sum(sum(own.cpu_times()[:2]) for own in (first, *first.children(recursive=True))))
+    return float(sum(sum(process.cpu_times()[:2]) for process in (first, *first.children(recursive=True))))
 
 
 def first_answers(address: str) -> list[float]:
     """Milliseconds from a question of 20 words to the whole answer, one at a time."""
 
     async def ask() -> list[float]:
-        found = []
+        times = []
         for _ in range(20):
             counts = Counts()
             await client(address, [_SENTENCE], 0, time.monotonic() + 1e-3, counts)
-            found += [1000 * own for own in counts.seconds[:1]]
-        return found
+            times += [1000 * seconds for seconds in counts.seconds[:1]]
+        return times
 
     return asyncio.run(ask())
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    arguments.add_argument("--texts", type=Path, help="trees whose words are the texts; default: made up")
+    arguments.add_argument(
+        "--texts", type=Path, help="trees whose words are the texts; default: random words"
+    )
     arguments.add_argument("--count", type=int, default=512)
     arguments.add_argument("--clients", type=int, default=50)
     arguments.add_argument("--seconds", type=float, default=60.0)
@@ -167,9 +169,9 @@ def main() -> None:
         spent = cpu_seconds(pid)
         counts = load(address, texts, options.clients, options.seconds)
         cpu = 1000 * (cpu_seconds(pid) - spent) / len(counts.seconds)
-        rate = tell(f"{options.clients} clients", counts, options.seconds)
+        rate = report(f"{options.clients} clients", counts, options.seconds)
         crowd = load(address, texts, 10 * options.clients, options.seconds / 2)
-        tell(f"{10 * options.clients} clients", crowd, options.seconds / 2)
+        report(f"{10 * options.clients} clients", crowd, options.seconds / 2)
         times = first_answers(address)
         print(f"20 words alone: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms")
     last = pool.apply(offline_rate, (texts, options.offline_seconds))

@@ -27,9 +27,9 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         subprocess.run([npm, "pack", _PACKAGE, "--silent", "--pack-destination", folder], check=True)
         (package,) = Path(folder).glob("*.tgz")
-        found = hashlib.sha256(package.read_bytes()).hexdigest()
-        if found != _SHA256:
-            raise SystemExit(f"{_PACKAGE}: expected the SHA-256 {_SHA256}, got {found}")
+        digest = hashlib.sha256(package.read_bytes()).hexdigest()
+        if digest != _SHA256:
+            raise SystemExit(f"{_PACKAGE}: expected the SHA-256 {_SHA256}, got {digest}")
         with tarfile.open(package) as archive:
             file = archive.extractfile("package/axe.min.js")
             assert file is not None

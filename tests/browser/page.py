@@ -77,7 +77,7 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def view_box(self) -> list[float]:
-        """Where the first tree is looked at: left, top, width, height."""
+        """The visible part of the first tree: left, top, width, height."""
         box = self.driver.execute_script("return document.querySelector('.tree').getAttribute('viewBox')")
         return [float(number) for number in box.split()]
 
@@ -129,10 +129,10 @@ class Page:
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
 
     def hosts(self) -> set[str]:
-        """The machines that were asked since the page was opened."""
-        found = set()
+        """The hosts that were contacted since the page was opened."""
+        hosts = set()
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
-                found.add(urlsplit(message["params"]["request"]["url"]).netloc)
-        return found - {""}
+                hosts.add(urlsplit(message["params"]["request"]["url"]).netloc)
+        return hosts - {""}

@@ -17,11 +17,11 @@ def serious(page: Page) -> list[str]:
     if not AXE.is_file():
         pytest.fail(f"{AXE}: no such file, expected what `make test-browser` puts there")
     page.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
-    found = page.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    report = page.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
     return [
-        f"{own['id']}: {own['nodes'][0]['html'][:200]}"
-        for own in found["violations"]
-        if own["impact"] in ("serious", "critical")
+        f"{violation['id']}: {violation['nodes'][0]['html'][:200]}"
+        for violation in report["violations"]
+        if violation["impact"] in ("serious", "critical")
     ]
 
 

@@ -38,13 +38,13 @@ def test_layers_and_heads_have_links_of_their_own(page: Page) -> None:
     def most() -> str:
         return page.one("#details .most").text
 
-    found = {most()}
+    lists = {most()}
     for layer in ("layer 1", "layer 2"):
         page.choose_labelled("Layer", layer)
         for head in ("head 1", "head 2", "head 3", "head 4"):
             page.choose_labelled("Head", head)
-            found.add(most())
-    assert len(found) > 6
+            lists.add(most())
+    assert len(lists) > 6
 
 
 def test_accumulation_is_stepped_through_branch_by_branch(page: Page) -> None:

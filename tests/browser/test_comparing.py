@@ -27,7 +27,7 @@ def test_a_node_is_collapsed(page: Page) -> None:
     wait_for_two(page)
     assert "ADJP" in nodes(page, 0)
     assert nodes(page, 1) == "NP: the film | VP: is not good | S: the film is not good"
-    verdicts = [own.text for own in page.all(".verdict")]
+    verdicts = [verdict.text for verdict in page.all(".verdict")]
     assert len(verdicts) == 2
     page.screenshot("edited")
 
@@ -71,7 +71,7 @@ def test_two_models_stand_side_by_side(page: Page) -> None:
     page.open("the great story")
     page.choose("#compare", "the model sentiment-tree-transformer")
     wait_for_two(page)
-    left, right = (own.rect for own in page.all(".pane"))
+    left, right = (pane.rect for pane in page.all(".pane"))
     assert left["y"] == right["y"]
     assert left["x"] + left["width"] <= right["x"]
     page.select("word great", pane=1)

@@ -31,8 +31,10 @@ def test_two_parsers_stand_side_by_side(chromium: webdriver.Chrome, with_corenlp
     page.open("I saw the man with the telescope on the hill.")
     page.choose("#compare", "the parser CoreNLP")
     page.wait(lambda driver: len(page.all(".pane")) == 2 and page.script_busy() == "false")
-    assert [own.text for own in page.all(".pane h2")] == ["Original", "Parsed by CoreNLP"]
-    words = [[word.text for word in own.find_elements("css selector", ".word")] for own in page.all(".pane")]
+    assert [title.text for title in page.all(".pane h2")] == ["Original", "Parsed by CoreNLP"]
+    words = [
+        [word.text for word in pane.find_elements("css selector", ".word")] for pane in page.all(".pane")
+    ]
     assert words[0] == words[1]
     assert len(page.all(".verdict")) == 2
     page.select("word telescope", pane=1)

@@ -15,7 +15,7 @@ def read(page: Page, text: str) -> None:
 
 
 def words(page: Page) -> list[str]:
-    return [own.text for own in page.all(".word-part .word")]
+    return [word.text for word in page.all(".word-part .word")]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_odd_texts_are_read(page: Page, text: str, expected: list[str]) -> None:
         ("(S (NP (DT a)))) x", "line 1, column"),
     ],
 )
-def test_what_cannot_be_read_is_told(page: Page, text: str, expected: str) -> None:
+def test_the_page_reports_what_cannot_be_read(page: Page, text: str, expected: str) -> None:
     page.open()
     read(page, text)
     page.wait(lambda driver: expected in page.one("#problem").text)

@@ -38,17 +38,17 @@ def test_a_tree_in_brackets_is_read_as_a_tree(page: Page) -> None:
     assert [part.text for part in page.all(".word-part .word")] == ["It", "works", "(", "well", ")"]
 
 
-def test_what_is_no_tree_is_told(page: Page) -> None:
+def test_the_page_reports_what_is_no_tree(page: Page) -> None:
     page.open()
     page.one("#text").clear()
     page.one("#text").send_keys("(S (NP", Keys.CONTROL, Keys.ENTER)
     page.wait(lambda driver: page.one("#problem").text.startswith("line 1, column 1: expected 2 more ')'"))
-    assert not page.all(".pane")  # what is no longer asked for is not shown
+    assert not page.all(".pane")  # the previous answer is gone
 
 
 def boxes(page: Page, selector: str) -> list[dict[str, float]]:
-    script = """return [...document.querySelectorAll(arguments[0])].map((own) => {
-        const {left, right, top, bottom, height} = own.getBoundingClientRect();
+    script = """return [...document.querySelectorAll(arguments[0])].map((element) => {
+        const {left, right, top, bottom, height} = element.getBoundingClientRect();
         return {left, right, top, bottom, height}; });"""
     return page.driver.execute_script(script, selector)
 
@@ -57,10 +57,10 @@ def boxes(page: Page, selector: str) -> list[dict[str, float]]:
 @pytest.mark.parametrize("layout", ["auto", "upright", "sideways"])
 def test_no_two_texts_of_a_tree_overlap(page: Page, name: str, text: str, layout: str) -> None:
     page.open(text, layout=layout)
-    found = boxes(page, ".tree .pill") + boxes(page, ".tree .tag")
-    assert len(found) >= 3 * len(text.split()) - 3
-    for place, one in enumerate(found):
-        for other in found[:place]:
+    places = boxes(page, ".tree .pill") + boxes(page, ".tree .tag")
+    assert len(places) >= 3 * len(text.split()) - 3
+    for number, one in enumerate(places):
+        for other in places[:number]:
             apart = (
                 one["right"] <= other["left"] + 0.6
                 or other["right"] <= one["left"] + 0.6
@@ -69,7 +69,7 @@ def test_no_two_texts_of_a_tree_overlap(page: Page, name: str, text: str, layout
             )
             assert apart, (one, other)
     if layout == "auto":
-        assert min(own["height"] for own in boxes(page, ".tree .pill")) > 13  # still readable
+        assert min(box["height"] for box in boxes(page, ".tree .pill")) > 13  # still readable
         page.screenshot(f"tree-{name}")
 
 

@@ -47,7 +47,7 @@ def test_a_tree_is_saved_as_svg(page: Page, downloads: Path) -> None:
     page.open()
     page.click('[aria-label="Download as SVG"]')
     picture = ElementTree.fromstring(downloaded(downloads, "svg"))
-    texts = [own.text for own in picture.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert {"A", "gorgeous", "JJ", "witty"} <= set(texts)
     assert float(picture.get("width")) > 100
 

@@ -1,4 +1,4 @@
-"""The service as users start it: a process of its own, on a free port."""
+"""The service as users start it: in another process, on a free port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service says what the library says."""
+"""The service answers what the library answers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def test_classify_answers_as_the_command_prints(service: ServiceProcess) -> None
     assert answer.keys() == printed.keys()
     assert (answer["text"], answer["label"], answer["tree"]) == (TEXT, printed["label"], printed["tree"])
     assert close(answer["probabilities"], printed["probabilities"])
-    for own, theirs in zip(answer["phrases"], printed["phrases"], strict=True):
-        assert own["span"] == theirs["span"]
-        assert close(own["probabilities"], theirs["probabilities"])
+    for phrase, expected in zip(answer["phrases"], printed["phrases"], strict=True):
+        assert phrase["span"] == expected["span"]
+        assert close(phrase["probabilities"], expected["probabilities"])
 
 
 def test_a_tree_is_cut_as_in_training_unless_it_is_to_be_read_as_it_is(service: ServiceProcess) -> None:
@@ -65,7 +65,7 @@ def test_parse_gives_the_trees_of_the_parser(service: ServiceProcess) -> None:
     answer = service.ask("parse", inputs=[text, "Yes."]).json()["answers"]
     with load_parser("en") as parser:
         assert answer[0]["trees"] == [str(tree) for tree in parser.parse([text])]
-    assert [len(own["trees"]) for own in answer] == [2, 1]
+    assert [len(parsed["trees"]) for parsed in answer] == [2, 1]
 
 
 def test_the_other_model_answers_too(service: ServiceProcess, runs: Path) -> None:
@@ -80,17 +80,17 @@ def test_translate_answers_as_the_library(service: ServiceProcess, runs: Path) -
     translator = Translator.from_pretrained(runs / "translation-tree-transformer")
     tree = Tree.from_brackets(TREE, unary="keep")
     plain = service.ask("translate", inputs=[TREE], trees=True).json()["answers"][0]
-    looked = service.ask("translate", inputs=[TREE], trees=True, attention=True).json()["answers"][0]
-    assert plain["text"] == looked["text"] == translator([tree])[0].text
-    assert [own["word"] for own in looked["words"]] == looked["tokens"]
-    for own in looked["words"]:
-        assert sum(own["weights"]) == pytest.approx(1, abs=1e-3)
-        assert 0 <= own["nodes"] <= 1
+    aligned = service.ask("translate", inputs=[TREE], trees=True, attention=True).json()["answers"][0]
+    assert plain["text"] == aligned["text"] == translator([tree])[0].text
+    assert [word["word"] for word in aligned["words"]] == aligned["tokens"]
+    for word in aligned["words"]:
+        assert sum(word["weights"]) == pytest.approx(1, abs=1e-3)
+        assert 0 <= word["nodes"] <= 1
 
 
-def test_models_says_what_is_loaded(service: ServiceProcess) -> None:
+def test_models_lists_what_is_loaded(service: ServiceProcess) -> None:
     about = service.client.get("/v1/models").json()
-    assert [own["name"] for own in about["models"]] == ["main", "other"]
+    assert [model["name"] for model in about["models"]] == ["main", "other"]
     assert about["models"][0]["classes"][-1] == {"name": "very positive", "mark": "++", "colour": "#79c26f"}
     assert about["parsers"] == ["embedded"]
     assert about["translation"] == "translation-tree-transformer"

@@ -1,4 +1,4 @@
-"""What the service tells about attention is what the model does."""
+"""The attention that the service reports is that of the model."""
 
 from __future__ import annotations
 
@@ -68,9 +68,15 @@ def test_branches_sum_to_the_value_that_the_model_uses(classifier: Classifier) -
 def test_a_branch_runs_from_the_node_down_to_the_word(classifier: Classifier) -> None:
     tree = Tree.from_brackets("(S (NP (DT the) (NN film)) (VP (VBZ is) (ADJP (RB so) (JJ good))))")
     reading = classifier.processor.reading([tree], exact=True)
-    found = part_attention(classifier, reading, len(tree.words) + 3).accumulated
-    assert found is not None
-    assert [branch.nodes for branch in found.branches] == [(3, 0), (3, 0), (3, 2), (3, 2, 1), (3, 2, 1)]
+    accumulation = part_attention(classifier, reading, len(tree.words) + 3).accumulated
+    assert accumulation is not None
+    assert [branch.nodes for branch in accumulation.branches] == [
+        (3, 0),
+        (3, 0),
+        (3, 2),
+        (3, 2, 1),
+        (3, 2, 1),
+    ]
 
 
 def test_a_model_of_words_alone_shows_words(service: ServiceProcess) -> None:

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a refusal in JSON, without a traceback, and the service lives on."""
+"""Bad bodies get a refusal in JSON without a traceback, and the service stays up."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_bad_body_is_refused(service: ServiceProcess, path: str, name: str) ->
     assert "Traceback" not in answer.text
 
 
-def test_what_is_no_json_is_told_from_a_wrong_question(service: ServiceProcess) -> None:
+def test_a_body_that_is_not_json_differs_from_a_wrong_request(service: ServiceProcess) -> None:
     answer = service.client.post(
         "/v1/parse", content=b'{"inputs": oh}', headers={"Content-Type": "application/json"}
     )

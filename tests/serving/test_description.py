@@ -17,14 +17,12 @@ EXAMPLES = settings(
     suppress_health_check=list(HealthCheck),
     database=None,
 )
-QUESTIONS = ("parse", "classify", "translate", "attention")
+NAMES = ("parse", "classify", "translate", "attention")
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
-@pytest.mark.parametrize("path", [f"/v1/{name}" for name in QUESTIONS])
-def test_questions_are_answered_as_described(
-    service: ServiceProcess, path: str, mode: GenerationMode
-) -> None:
+@pytest.mark.parametrize("path", [f"/v1/{name}" for name in NAMES])
+def test_requests_are_answered_as_described(service: ServiceProcess, path: str, mode: GenerationMode) -> None:
     operation = schemathesis.openapi.from_url(f"{service.address}/openapi.json")[path]["POST"]
     # Brackets that are no tree, and text without words, are refused though a schema cannot forbid them.
     left_out = [checks.CHECKS.get_one("positive_data_acceptance")]
@@ -41,6 +39,6 @@ def test_questions_are_answered_as_described(
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/healthz", "/metrics"])
-def test_facts_are_told_as_described(service: ServiceProcess, path: str) -> None:
+def test_status_is_reported_as_described(service: ServiceProcess, path: str) -> None:
     operation = schemathesis.openapi.from_url(f"{service.address}/openapi.json")[path]["GET"]
     operation.Case().call_and_validate()

@@ -1,4 +1,4 @@
-"""Every limit is told when it is met, and what is within the limits is answered."""
+"""A refusal names the limit that was exceeded; requests within the limits are answered."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def test_what_is_within_all_limits_is_answered(narrow: ServiceProcess) -> None:
         ("words", {"inputs": ["(X " * 49 + "(A a)" + ")" * 49], "trees": True}),  # four nodes a word
     ],
 )
-def test_a_limit_that_is_met_is_named(narrow: ServiceProcess, limit: str, question: dict[str, Any]) -> None:
+def test_an_exceeded_limit_is_named(narrow: ServiceProcess, limit: str, question: dict[str, Any]) -> None:
     answer = narrow.ask("classify", **question)
     assert answer.status_code == 422
     assert answer.json()["limit"] == limit
     assert "expected at most" in answer.json()["error"]
 
 
-def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or_not(
+def test_a_body_that_is_too_large_is_refused_with_and_without_its_length(
     narrow: ServiceProcess,
 ) -> None:
     content = b'{"inputs": ["' + b"a" * 3000 + b'"]}'
@@ -90,7 +90,7 @@ def test_time_is_limited() -> None:
         assert service.client.get("/healthz").status_code == 200
 
 
-def test_a_token_is_asked_for(narrow: ServiceProcess) -> None:
+def test_a_token_is_required(narrow: ServiceProcess) -> None:
     for given in ("", "Bearer wrong", "secret"):
         answer = narrow.client.post("/v1/classify", json={"inputs": [TEXT]}, headers={"Authorization": given})
         assert answer.status_code == 401

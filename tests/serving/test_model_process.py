@@ -1,4 +1,4 @@
-"""Models live in processes of their own: one that dies is replaced, and who waited for it is told."""
+"""A model process that ends is replaced, and its requests are refused with a time to retry."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
 
 
 def model_processes(service: ServiceProcess) -> list[psutil.Process]:
-    """Those that hold the models, which are large."""
+    """The processes that hold models, which are large."""
     children = psutil.Process(service.process.pid).children()
     return [child for child in children if child.memory_info().rss > 200 << 20]
 
 
-def test_a_process_that_is_killed_is_replaced_and_its_requests_are_told_to_come_again() -> None:
+def test_a_killed_process_is_replaced_and_its_requests_are_to_be_retried() -> None:
     with serving(*PATIENT, "--processes", "1", "--batch", "1") as service, ThreadPoolExecutor(8) as pool:
         (first,) = model_processes(service)
         waiting = [pool.submit(service.ask, "classify", inputs=[LONG]) for _ in range(8)]
@@ -46,7 +46,7 @@ def test_a_process_that_is_killed_is_replaced_and_its_requests_are_told_to_come_
         assert service.stop() == 0
 
 
-def test_a_process_that_is_killed_at_rest_is_replaced_before_anybody_asks() -> None:
+def test_a_process_killed_at_rest_is_replaced_before_the_next_request() -> None:
     with serving(*PATIENT, "--processes", "2") as service:
         for process in model_processes(service):
             process.kill()
@@ -77,7 +77,7 @@ def test_a_process_that_hangs_is_ended_however_much_it_was_sent(
     models: ModelProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("treeformer.serving.model_process._PATIENCE", 0.5)
-    (child,) = (own for own in psutil.Process().children() if own.pid == models._process.pid)
+    (child,) = (process for process in psutil.Process().children() if process.pid == models._process.pid)
     child.suspend()
     (answer,) = models([ModelRequest(ParseRequest(inputs=["more than a pipe holds " * 100_000]))], 0.0)
     assert isinstance(answer, RefusedError)

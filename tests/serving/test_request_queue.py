@@ -1,4 +1,4 @@
-"""Requests that arrive together are answered together, each with its own answer."""
+"""Requests that arrive together are answered together, each with its answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Doubling:
 
 
 class Held(Doubling):
-    """Waits until it is let go."""
+    """Waits until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Meeting(Doubling):
 
 
 class Late(Doubling):
-    """Is ready only when it is asked for the second time."""
+    """Is ready at the second attempt."""
 
     def ready(self) -> None:
         if not self.sizes:
@@ -62,9 +62,7 @@ class Late(Doubling):
 
 def started(*workers: Doubling, batch: int = 8, sizes: list[int] | None = None) -> RequestQueue:
     record = (lambda size: None) if sizes is None else sizes.append
-    queue = RequestQueue("test", workers, batch=batch, window=0.02, record_batch=record)
-    queue.start()
-    return queue
+    return RequestQueue("test", workers, batch=batch, window=0.02, record_batch=record)
 
 
 async def ask(queue: RequestQueue, number: int, *, key: str = "", size: int = 1, seconds: float = 20) -> Any:

@@ -9,10 +9,10 @@ import pytest
 from treeformer.data.reading import Reading
 from treeformer.inference import Classifier
 from treeformer.parsing.failures import Parsed
-from treeformer.serving.engine import Reader
+from treeformer.serving.engine import read_inputs
 from treeformer.serving.limits import Limits, RefusedError
 from treeformer.serving.schema import ParseRequest
-from treeformer.serving.text_parser import Input, TextParser, inputs_of, parse_until, work_in_groups
+from treeformer.serving.text_parser import Input, inputs_of, parse_inputs, parse_until, work_in_groups
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_text_that_is_too_long_is_refused_unparsed(
 
     monkeypatch.setattr(processor, "parse", recorded_parse)
     inputs, deadline = [Input("a", text), Input("b", "A fine film .")], time.monotonic() + 60
-    long, short = Reader(processor, Limits()).read(inputs, deadline, Limits.words)
+    long, short = read_inputs(inputs, processor, Limits(), deadline)
     assert isinstance(long, RefusedError)
     assert long.limit == limit
     assert isinstance(short, Reading)
@@ -41,10 +41,10 @@ def test_a_request_with_a_refused_text_is_refused_and_others_are_answered() -> N
     def parse(texts: list[str]) -> list[Parsed]:
         return [Parsed([], []) for _ in texts]
 
-    parser, deadline = TextParser(parse, "en", Limits()), time.monotonic() + 60
     requests = [ParseRequest(inputs=["A fine film .", "a " * 401]), ParseRequest(inputs=["Yes .", "No ."])]
     groups = [inputs_of(request) for request in requests]
-    refused, answered = work_in_groups(groups, lambda inputs: parser(inputs, deadline))
+    options = {"parse": parse, "language": "en", "limits": Limits(), "deadline": time.monotonic() + 60}
+    refused, answered = work_in_groups(groups, lambda inputs: parse_inputs(inputs, **options))
     assert isinstance(refused, RefusedError)
     assert refused.message.startswith("inputs[1]: expected at most")
     assert answered == [Parsed([], []), Parsed([], [])]

@@ -1,4 +1,4 @@
-"""Many clients at once, and an end while they wait."""
+"""Many clients at once, and a shutdown while they wait."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_requests_that_arrive_together_are_read_together(service: ServiceProcess
         answers = list(pool.map(lambda text: service.ask("classify", inputs=[text]), TEXTS))
     assert service.metric("treeformer_batch_inputs_count") - batches < len(TEXTS) / 2
     for answer, expected in zip(answers, alone, strict=True):
-        own = answer.json()["answers"][0]
-        assert own["text"] == expected["text"]
-        assert own["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-4)
+        classified = answer.json()["answers"][0]
+        assert classified["text"] == expected["text"]
+        assert classified["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-4)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_end_finishes_what_was_accepted(number: int) -> None:
+def test_shutdown_answers_the_accepted_requests(number: int) -> None:
     with serving("--batch", "1") as service, ThreadPoolExecutor(12) as pool:
         waiting = [pool.submit(service.ask, "classify", inputs=[LONG]) for _ in range(12)]
         while service.metric("treeformer_requests_waiting") < 12:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,21 +43,13 @@ _ABOUT = """Text or trees in, answers of a trained model out. A refused request 
 def application(
     service: Service, metrics: Metrics, *, token: str | None = None, hosts: frozenset[str] | None = None
 ) -> Guard:
-    """The guarded application around a service, which it starts and finishes."""
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.start()
-        yield
-        service.finish()
-
+    """The guarded application around a service."""
     app = FastAPI(
         title="treeformer",
         version=treeformer.__version__,
         description=_ABOUT,
         docs_url=None,
         redoc_url=None,
-        lifespan=lifespan,
         routes=[
             Route("/", _page_file("index.html")),
             Route("/docs", _page_file("interface.html")),

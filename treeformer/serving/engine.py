@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +23,7 @@ from treeformer.parsing.line_parser import LineParser
 from treeformer.serving import schema
 from treeformer.serving.limits import Limits, RefusedError, invalid, unavailable
 from treeformer.serving.model_process import LoadedModels, ModelRequest, ProcessSettings
-from treeformer.serving.text_parser import Input, TextParser, inputs_of, line_parse, work_in_groups
+from treeformer.serving.text_parser import Input, inputs_of, line_parse, parse_inputs, work_in_groups
 from treeformer.trees import Tree, balanced, left_branching, random_tree, right_branching
 
 Answer = TypeVar("Answer")
@@ -41,25 +42,24 @@ class Engine:
 
     def __init__(self, settings: ProcessSettings) -> None:
         self._settings = settings
-        limits, device = settings.limits, settings.device
         self._classifiers = {
-            name: Classifier.from_pretrained(folder, device=device)
+            name: Classifier.from_pretrained(folder, device=settings.device)
             for name, folder in settings.classifiers.items()
         }
-        self._readers = {name: Reader(own.processor, limits) for name, own in self._classifiers.items()}
-        self._translator: Translator | None = None
+        models: list[Classifier | Translator] = list(self._classifiers.values())
         if settings.translation is not None:
-            self._translator = Translator.from_pretrained(settings.translation, device=device)
-            self._translation_reader = Reader(self._translator.processor, limits)
-        processor = self._classifiers["main"].processor
-        line_parser = LineParser(lambda: processor.parser)
-        self._parser = TextParser(line_parse(line_parser), processor.settings.language, limits)
+            self._translator = Translator.from_pretrained(settings.translation, device=settings.device)
+            models.append(self._translator)
+        for model in models:
+            _load_parser(model.processor)
+        self._line_parser = LineParser(lambda: self._classifiers["main"].processor.parser)
+        self._language = self._classifiers["main"].processor.settings.language
 
     def description(self) -> LoadedModels:
         """What is loaded."""
         folder = self._settings.translation
         return LoadedModels(
-            language=self._classifiers["main"].processor.settings.language,
+            language=self._language,
             models=tuple(
                 _model_description(name, self._settings.classifiers[name], classifier)
                 for name, classifier in self._classifiers.items()
@@ -91,25 +91,37 @@ class Engine:
         deadline: float,
     ) -> Sequence[Response | RefusedError]:
         """The response to each request, or its refusal; TimeoutError after ``deadline``."""
+        limits = self._settings.limits
+        costly_limits = replace(limits, words=limits.costly)
         match requests[0]:
             case schema.ParseRequest(parser=parser):
                 parsed = work_in_groups(inputs, lambda items: self._parse(items, deadline))
                 return _wrap(parsed, lambda answers: schema.ParseResponse(parser, answers))
             case schema.ClassifyRequest(model=model):
-                readings = self._readers[model].read_groups(inputs, deadline)
-                classified = work_in_groups(readings, self._classifiers[model].classify)
+                classifier = self._classifiers[model]
+                readings = _read_groups(inputs, classifier.processor, limits, deadline)
+                classified = work_in_groups(readings, classifier.classify)
                 return _wrap(classified, lambda answers: schema.ClassifyResponse(model, answers))
             case schema.TranslateRequest(attention=aligned):
-                readings = self._translation_reader.read_groups(inputs, deadline, costly=True)
+                processor = self._translator.processor
+                readings = _read_groups(inputs, processor, costly_limits, deadline)
                 translate = partial(self._translate, deadline=deadline, aligned=aligned)
                 return _wrap(work_in_groups(readings, translate), schema.TranslateResponse)
             case schema.AttentionRequest(model=model):
-                readings = self._readers[model].read_groups(inputs, deadline, costly=True)
+                processor = self._classifiers[model].processor
+                readings = _read_groups(inputs, processor, costly_limits, deadline)
                 return [self._attention(*pair) for pair in zip(requests, readings, strict=True)]
 
     def _parse(self, inputs: Sequence[Input], deadline: float) -> list[schema.ParsedText | RefusedError]:
+        results = parse_inputs(
+            inputs,
+            line_parse(self._line_parser),
+            language=self._language,
+            limits=self._settings.limits,
+            deadline=deadline,
+        )
         answers: list[schema.ParsedText | RefusedError] = []
-        for item, parsed in zip(inputs, self._parser(inputs, deadline), strict=True):
+        for item, parsed in zip(inputs, results, strict=True):
             if isinstance(parsed, RefusedError):
                 answers.append(parsed)
             else:
@@ -120,7 +132,6 @@ class Engine:
         self, readings: Sequence[Reading], deadline: float, *, aligned: bool
     ) -> Sequence[Translation]:
         """The best translation of each reading, with alignment if asked for."""
-        assert self._translator is not None
         seconds = max(0.0, deadline - time.monotonic())
         if aligned:
             return aligned_translations(self._translator, readings, seconds=seconds)
@@ -158,46 +169,46 @@ class Engine:
         )
 
 
-class Reader:
-    """Reads inputs as one model does, within the limits.
+def _read_groups(
+    groups: Sequence[list[Input] | RefusedError], processor: TreeProcessor, limits: Limits, deadline: float
+) -> list[list[Reading] | RefusedError]:
+    """The readings of the inputs of each request, or its refusal."""
+    return work_in_groups(groups, lambda inputs: read_inputs(inputs, processor, limits, deadline))
 
-    Its parser is loaded now, not with the first request.
-    """
 
-    def __init__(self, processor: TreeProcessor, limits: Limits) -> None:
-        self._processor = processor
-        self._limits = limits
-        settings = processor.settings
-        if not settings.parser.startswith("corenlp") and isinstance(processor.parser, EmbeddedParser):
-            processor.parser.batch_words = _PARSER_BATCH_WORDS
-        language = None if settings.tokenized else settings.language
-        self._parser = TextParser(lambda texts: processor.parse(texts), language, limits)
+def read_inputs(
+    inputs: Sequence[Input], processor: TreeProcessor, limits: Limits, deadline: float
+) -> list[Reading | RefusedError]:
+    """The reading of each input within the limits, or its refusal; TimeoutError after ``deadline``."""
+    settings = processor.settings
+    language = None if settings.tokenized else settings.language
+    parsed = parse_inputs(inputs, processor.parse, language=language, limits=limits, deadline=deadline)
+    return [
+        trees if isinstance(trees, RefusedError) else _reading(item, trees, processor, limits)
+        for item, trees in zip(inputs, parsed, strict=True)
+    ]
 
-    def read_groups(
-        self, groups: Sequence[list[Input] | RefusedError], deadline: float, *, costly: bool = False
-    ) -> list[list[Reading] | RefusedError]:
-        """The readings of the inputs of each request, or its refusal; TimeoutError after ``deadline``."""
-        words = self._limits.costly if costly else self._limits.words
-        return work_in_groups(groups, lambda inputs: self.read(inputs, deadline, words))
 
-    def read(self, inputs: Sequence[Input], deadline: float, words: int) -> list[Reading | RefusedError]:
-        """The reading of each input of at most this number of words, or its refusal."""
-        parsed = self._parser(inputs, deadline, words=words)
-        return [self._reading(*pair, words) for pair in zip(inputs, parsed, strict=True)]
+def _reading(item: Input, parsed: Parsed, processor: TreeProcessor, limits: Limits) -> Reading | RefusedError:
+    if not parsed.trees:
+        return invalid(f"{item.place}: expected words, got none")
+    trees, exact = parsed.trees, item.exact
+    if item.shape != "parsed":
+        trees, exact = [_control_tree(tree, item.shape, item.seed) for tree in trees], True
+    reading = processor.reading(trees, text=item.text, failures=parsed.failures, exact=exact)
+    most = 2 * limits.words
+    if reading.leaves > most:
+        message = f"{item.place}: expected at most {most} pieces of words, got {reading.leaves}"
+        return invalid(message, "words")
+    return reading
 
-    def _reading(self, item: Input, parsed: Parsed | RefusedError, words: int) -> Reading | RefusedError:
-        if isinstance(parsed, RefusedError):
-            return parsed
-        if not parsed.trees:
-            return invalid(f"{item.place}: expected words, got none")
-        trees, exact = parsed.trees, item.exact
-        if item.shape != "parsed":
-            trees, exact = [_control_tree(tree, item.shape, item.seed) for tree in trees], True
-        reading = self._processor.reading(trees, text=item.text, failures=parsed.failures, exact=exact)
-        if reading.leaves > 2 * words:
-            message = f"{item.place}: expected at most {2 * words} pieces of words, got {reading.leaves}"
-            return invalid(message, "words")
-        return reading
+
+def _load_parser(processor: TreeProcessor) -> None:
+    """Load the parser of a model now, not with the first request; CoreNLP is a process that starts later."""
+    if processor.settings.parser.startswith("corenlp"):
+        return
+    if isinstance(processor.parser, EmbeddedParser):
+        processor.parser.batch_words = _PARSER_BATCH_WORDS
 
 
 def _wrap(

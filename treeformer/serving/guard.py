@@ -41,9 +41,7 @@ class Guard:
     """Wraps an application: what it does not admit never reaches the application.
 
     Args:
-        application: that answers the requests.
-        limits: of the service.
-        metrics: that count.
+        application, limits, metrics: of the service.
         token: that requests to ``/v1`` and ``/metrics`` must carry; None for an open service.
         hosts: names by which the service may be called; None for any. Without them, a page of another site
             whose name leads to this machine could read the responses.

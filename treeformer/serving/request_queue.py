@@ -45,11 +45,11 @@ class QueuedRequest:
 
 
 class RequestQueue:
-    """Answers requests in batches, in the order of their arrival.
+    """Answers requests in batches, in the order of their arrival; each worker has a thread.
 
     Args:
         name: of the threads.
-        workers: one thread for each.
+        workers: that answer.
         batch: maximum number of inputs in a batch; a larger request is a batch of its own.
         window: seconds that the first request waits for others.
         record_batch: is called with the number of inputs of each batch.
@@ -74,8 +74,6 @@ class RequestQueue:
         self._threads = [
             threading.Thread(target=self._run, args=(worker,), name=name, daemon=True) for worker in workers
         ]
-
-    def start(self) -> None:
         for thread in self._threads:
             thread.start()
 
@@ -86,8 +84,7 @@ class RequestQueue:
             self._changed.notify_all()
         deadline = time.monotonic() + seconds
         for thread in self._threads:
-            if thread.is_alive():
-                thread.join(max(0.0, deadline - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     async def ask(self, key: Hashable, content: Any, *, size: int, seconds: float) -> Any:
         """The answer to a request; TimeoutError after ``seconds``.

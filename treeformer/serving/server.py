@@ -74,7 +74,13 @@ def serve(service: Service, metrics: Metrics, listener: socket.socket, *, token:
     host = listener.getsockname()[0]
     app = application(service, metrics, token=token, hosts=_LOCAL if host in _LOCAL else None)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_keep_alive=30, ws="none"
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        ws="none",
+        lifespan="off",
     )
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
         signal.signal(number, lambda *_: None)

@@ -18,14 +18,9 @@ _GRACE = 5.0  # seconds that a request may take after its deadline when the serv
 
 
 class Service:
-    """Answers requests.
+    """Answers requests with model processes, which have all ``loaded`` the same models.
 
-    Args:
-        processes: model processes; all have loaded the same models.
-        loaded: what they have loaded.
-        parsers: by name, for texts that the parser of the model shall not parse.
-        limits: of the service.
-        metrics: that count.
+    ``parsers`` parse texts for requests that name another parser than that of the model.
     """
 
     def __init__(
@@ -49,17 +44,10 @@ class Service:
             name, workers, batch=limits.batch, window=limits.window, record_batch=self._record_batch
         )
 
-    def start(self) -> None:
-        for queue in (self._model_queue, *self._parser_queues.values()):
-            queue.start()
-
-    def finish(self) -> None:
-        """Answer the requests that were accepted; accept no more."""
+    def close(self) -> None:
+        """Answer the requests that were accepted, then end the processes and the parsers."""
         for queue in (*self._parser_queues.values(), self._model_queue):
             queue.close(self.limits.seconds + _GRACE)
-
-    def close(self) -> None:
-        """End the processes and the parsers."""
         for worker in self._workers:
             worker.close()
 

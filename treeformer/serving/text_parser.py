@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from itertools import chain
 from typing import TypeVar
@@ -31,7 +32,7 @@ class Input:
 
     place: of the text in the request, as error messages name it.
     text: as it was sent.
-    parsed: trees that were sent or that another parser has made; None if the model's parser must parse.
+    parsed: trees that were sent, or the result of another parser; None if the model's parser must parse.
     exact: trees are not made binary.
     shape: of the tree; all but ``parsed`` are control trees.
     seed: of random trees.
@@ -58,7 +59,7 @@ def inputs_of(request: ServiceRequest, parsed: Sequence[Parsed] | None = None) -
     except RefusedError as error:
         return error
     trees = [None] * len(located) if parsed is None else parsed
-    return [Input(place, text, own, **options) for (place, text), own in zip(located, trees, strict=True)]
+    return [Input(place, text, tree, **options) for (place, text), tree in zip(located, trees, strict=True)]
 
 
 def work_in_groups(
@@ -75,75 +76,59 @@ def work_in_groups(
     return answers
 
 
-class TextParser:
-    """Parses inputs within the limits; a text that is too long is refused before it is parsed.
+def parse_inputs(
+    inputs: Sequence[Input],
+    parse: Callable[[list[str]], Sequence[Parsed]],
+    *,
+    language: str | None,
+    limits: Limits,
+    deadline: float,
+) -> list[Parsed | RefusedError]:
+    """The trees of each input, or its refusal; TimeoutError after ``deadline``.
 
-    Args:
-        parse: texts to trees.
-        language: of the texts; None where they are tokens already.
-        limits: of the service.
+    A text that is too long is refused before it is parsed. ``language`` is None for texts of tokens.
     """
+    known = [item.parsed or _text_refusal(item, language, limits) for item in inputs]
+    unparsed = [item.text for item, result in zip(inputs, known, strict=True) if result is None]
+    parsed = iter(parse_until(deadline, unparsed, parse))
+    results: list[Parsed | RefusedError] = []
+    for item, known_result in zip(inputs, known, strict=True):
+        result = next(parsed) if known_result is None else known_result
+        if isinstance(result, Parsed) and result.trees:
+            result = _tree_refusal(item, document(result.trees), limits) or result
+        results.append(result)
+    return results
 
-    def __init__(
-        self, parse: Callable[[list[str]], Sequence[Parsed]], language: str | None, limits: Limits
-    ) -> None:
-        self._parse = parse
-        self._language = language
-        self._limits = limits
 
-    def __call__(
-        self, inputs: Sequence[Input], deadline: float, *, words: int | None = None
-    ) -> list[Parsed | RefusedError]:
-        """The trees of each input or its refusal; TimeoutError after ``deadline``.
+def _text_refusal(item: Input, language: str | None, limits: Limits) -> RefusedError | None:
+    """Why a text is too long to be parsed, None if it is not."""
+    tokens = tokenize(one_line(item.text), language) if language in LANGUAGES else [item.text.split()]
+    return _size_refusal(item, limits, words=sum(map(len, tokens)), sentences=len(tokens))
 
-        ``words`` limits the length of a text; by default the limit of the service does.
-        """
-        words = words or self._limits.words
-        results = [item.parsed or self._text_refusal(item, words) for item in inputs]
-        missing = [number for number, result in enumerate(results) if result is None]
-        texts = [inputs[number].text for number in missing]
-        for number, parsed in zip(missing, parse_until(deadline, texts, self._parse), strict=True):
-            results[number] = parsed
-        return [self._checked(*pair, words) for pair in zip(inputs, results, strict=True)]
 
-    def _text_refusal(self, item: Input, words: int) -> RefusedError | None:
-        """Why a text is too long to be parsed, None if it is not."""
-        if self._language in LANGUAGES:
-            tokens = tokenize(one_line(item.text), self._language)
-        else:
-            tokens = [item.text.split()]
-        return self._size_refusal(item, words, sum(map(len, tokens)), len(tokens))
+def _tree_refusal(item: Input, tree: Tree, limits: Limits) -> RefusedError | None:
+    """Why a tree is too large, None if it is not."""
+    if len(tree) > 4 * limits.words:
+        return invalid(f"{item.place}: expected at most {4 * limits.words} nodes, got {len(tree)}", "words")
+    return _size_refusal(item, limits, words=len(tree.words), sentences=len(sentences(tree)))
 
-    def _checked(
-        self, item: Input, result: Parsed | RefusedError | None, words: int
-    ) -> Parsed | RefusedError:
-        """The result, or the refusal of trees that are too large."""
-        assert result is not None
-        if isinstance(result, RefusedError) or not result.trees:
-            return result
-        tree = document(result.trees)
-        refusal = self._size_refusal(item, words, len(tree.words), len(sentences(tree)), len(tree))
-        return refusal or result
 
-    def _size_refusal(
-        self, item: Input, words: int, word_count: int, sentence_count: int, node_count: int = 0
-    ) -> RefusedError | None:
-        for name, count, most, limit in [
-            ("words", word_count, words, "words"),
-            ("sentences", sentence_count, self._limits.sentences, "sentences"),
-            ("nodes", node_count, 4 * words, "words"),
-        ]:
-            if count > most:
-                return invalid(f"{item.place}: expected at most {most} {name}, got {count}", limit)
-        return None
+def _size_refusal(item: Input, limits: Limits, **sizes: int) -> RefusedError | None:
+    """Why an input exceeds a limit; ``sizes`` has the name of each limit and what is counted."""
+    for limit, size in sizes.items():
+        most = getattr(limits, limit)
+        if size > most:
+            return invalid(f"{item.place}: expected at most {most} {limit}, got {size}", limit)
+    return None
 
 
 class ParserWorker:
-    """A parser that is no part of a model, as a worker of a request queue."""
+    """A parser that does not belong to a model, as a worker of a request queue."""
 
     def __init__(self, name: str, language: str, limits: Limits) -> None:
         self._line_parser = LineParser(lambda: load_parser(name))
-        self._parser = TextParser(line_parse(self._line_parser), language, limits)
+        self._language = language
+        self._limits = limits
 
     def ready(self) -> None:
         """Return at once: the parser is loaded with the first request."""
@@ -152,8 +137,14 @@ class ParserWorker:
         self, requests: Sequence[ServiceRequest], seconds: float
     ) -> list[list[Parsed] | RefusedError]:
         """For each request the trees of its texts, or its refusal."""
-        deadline = time.monotonic() + seconds
-        return work_in_groups(list(map(inputs_of, requests)), lambda items: self._parser(items, deadline))
+        parse = partial(
+            parse_inputs,
+            parse=line_parse(self._line_parser),
+            language=self._language,
+            limits=self._limits,
+            deadline=time.monotonic() + seconds,
+        )
+        return work_in_groups([inputs_of(request) for request in requests], parse)
 
     def close(self) -> None:
         self._line_parser.close()
