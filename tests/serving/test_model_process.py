@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator
@@ -12,10 +13,11 @@ import psutil
 import pytest
 
 from tests.serving.process import LONG, TEXT, ServiceProcess, serving
-from treeformer.serving.limits import RefusedError
+from treeformer.serving.limits import Limits, RefusedError
 from treeformer.serving.model_process import ModelProcess, ModelRequest, ProcessSettings
-from treeformer.serving.schema import ParseRequest
+from treeformer.serving.schema import ClassifyRequest, ParseRequest
 from treeformer.serving.server import MOST_PROCESSES, cores
+from treeformer.serving.text_parser import ParserWorker
 
 PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
 
@@ -71,6 +73,20 @@ def models() -> Iterator[ModelProcess]:
     process.ready()
     yield process
     process.close()
+
+
+def test_a_process_takes_the_trees_of_another_parser(models: ModelProcess) -> None:
+    worker = ParserWorker("en", "en", Limits())
+    refused, parsed = worker([ParseRequest(inputs=["a " * 401]), ParseRequest(inputs=[TEXT])], 60)
+    worker.close()
+    assert isinstance(refused, RefusedError)
+    assert isinstance(parsed, list)
+    request = ClassifyRequest(inputs=[TEXT], parser="corenlp")
+    by_worker, by_model = models([ModelRequest(request, parsed), ModelRequest(request)], 60)
+    assert json.loads(by_worker) == json.loads(by_model)
+    (response,) = models([ModelRequest(ParseRequest(inputs=[TEXT], parser="corenlp"), parsed)], 60)
+    expected = {"text": TEXT, "trees": [str(tree) for tree in parsed[0].trees], "failures": []}
+    assert json.loads(response) == {"parser": "corenlp", "answers": [expected]}
 
 
 def test_a_process_that_hangs_is_ended_however_much_it_was_sent(
