@@ -4,6 +4,11 @@
 
 Forward, backward and optimiser in bf16, about 4,096 leaves a batch, 6 + 6 layers, width 512. All systems run
 in turn over the same sentences, eagerly and as CUDA graphs (one a shape); the ratios are of one run.
+
+    python -m benchmarks.training_step --classifiers --device cpu
+
+Small tree classifiers instead, in float32: width 64, 2 layers, about 2,000 leaves and nodes a batch,
+as in recipes/sst5.yaml. The paper's Tree Transformer, with composed nodes, and a Tree-LSTM.
 """
 
 from __future__ import annotations
@@ -32,8 +37,11 @@ from treeformer import (
     TransformerConfig,
     TransformerForConditionalGeneration,
     Tree,
+    TreeLstmConfig,
+    TreeLstmForSequenceClassification,
     TreeTransformerConfig,
     TreeTransformerForConditionalGeneration,
+    TreeTransformerForSequenceClassification,
 )
 
 VOCABULARY, LABELS = 34288, 104  # multiples of 8: other sizes make the output product slower
@@ -93,14 +101,16 @@ def inputs_for(name: str, trees: list[Tree], device: str) -> Inputs:
     return {key: tensor.to(device) for key, tensor in inputs.items()}
 
 
-def training_step(model: nn.Module, optimizer: torch.optim.Optimizer | None, inputs: Inputs) -> Step:
-    """A whole training step in bf16, or without an optimiser forward and backward in float32."""
+def training_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer | None, inputs: Inputs, *, bf16: bool
+) -> Step:
+    """A training step in bf16 or float32; without an optimiser forward and backward alone."""
     device = inputs["input_ids"].device.type
 
     def step() -> None:
         model.zero_grad(set_to_none=True)
-        with torch.autocast(device, torch.bfloat16, enabled=optimizer is not None, cache_enabled=False):
-            loss = model(**inputs, use_cache=False).loss
+        with torch.autocast(device, torch.bfloat16, enabled=bf16, cache_enabled=False):
+            loss = model(**inputs).loss
         loss.backward()
         if optimizer is not None:
             optimizer.step()
@@ -121,8 +131,8 @@ def graphed(step: Step, pool: tuple[int, int]) -> Step:
     return graph.replay
 
 
-def compare(name: str, steps: dict[str, list[Step]], device: str, rounds: int) -> None:
-    """Print the time of each system over all its batches, also as a multiple of the plain Transformer's."""
+def compare(name: str, steps: dict[str, list[Step]], device: str, rounds: int, base: str = "plain") -> None:
+    """Print the time of each system over all its batches, also as a multiple of the time of ``base``."""
     times: dict[str, list[float]] = {system: [] for system in steps}
     for _ in range(rounds):
         for system, batches in steps.items():
@@ -133,11 +143,37 @@ def compare(name: str, steps: dict[str, list[Step]], device: str, rounds: int) -
 
             times[system].append(seconds(all_batches, device, repeat=1, warm_up=1) / len(batches))
     for system, measured in times.items():
-        ratios = [time / plain for time, plain in zip(measured, times["plain"], strict=True)]
+        ratios = [time / other for time, other in zip(measured, times[base], strict=True)]
         print(
-            f"{name:6} {system:7} {statistics.median(measured) * 1e3:8.2f} ms/step   "
-            f"{statistics.median(ratios):.2f} x plain (rounds {min(ratios):.2f} … {max(ratios):.2f})"
+            f"{name:6} {system:9} {statistics.median(measured) * 1e3:8.2f} ms/step   "
+            f"{statistics.median(ratios):.2f} x {base} (rounds {min(ratios):.2f} … {max(ratios):.2f})"
         )
+
+
+def compare_classifiers(trees: list[Tree], device: str, rounds: int) -> None:
+    """Print the time of a training step of small tree classifiers, with losses of all words and phrases."""
+    sizes = {"vocab_size": 8000, "d_model": 64, "dropout": 0.5, "num_labels": 5}
+    layers = {"encoder_layers": 2, "attention_heads": 4, "ffn_dim": 128, "node_vocab_size": LABELS}
+    configs = {
+        "paper": TreeTransformerConfig(**sizes, **layers),
+        "composed": TreeTransformerConfig(**sizes, **layers, node_inputs="composed"),
+        "tree-lstm": TreeLstmConfig(**sizes),
+    }
+    steps: dict[str, list[Step]] = {}
+    for name, config in configs.items():
+        tree_lstm = isinstance(config, TreeLstmConfig)
+        model_class = (
+            TreeLstmForSequenceClassification if tree_lstm else TreeTransformerForSequenceClassification
+        )
+        model = model_class(config).to(device).train()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+        steps[name] = []
+        for batch in batches_of(trees, 1200, 8):  # 0.7 nodes a leaf: 2,000 of both
+            inputs = {key: tensor.to(device) for key, tensor in tree_inputs(batch, 8000, LABELS).items()}
+            inputs["leaf_targets"] = inputs["input_ids"] % 5
+            inputs["node_targets"] = inputs["node_ids"] % 5
+            steps[name].append(training_step(model, optimizer, inputs, bf16=False))
+    compare("eager", steps, device, rounds, base="paper")
 
 
 def released_shape(device: str) -> None:
@@ -146,7 +182,7 @@ def released_shape(device: str) -> None:
     trees = [parse_like(32, chance) for _ in range(128)]
     print("128 sentences of 32 leaves, fp32, no optimiser (the authors' released code: 133.8 ms, 7.4 GiB)")
     for name, model in models(ffn_dim=1024, heads=4).items():
-        step = training_step(model.to(device).train(), None, inputs_for(name, trees, device))
+        step = training_step(model.to(device).train(), None, inputs_for(name, trees, device), bf16=False)
         time = seconds(step, device)
         memory = f"{peak_bytes(step) / 2**30:.2f} GiB" if device == "cuda" else ""
         print(f"       {name:7} {time * 1e3:8.2f} ms   {memory}")
@@ -160,9 +196,13 @@ def main() -> None:
     parser.add_argument("--leaves", type=int, default=4096, help="leaves a batch")
     parser.add_argument("--batches", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--classifiers", action="store_true", help="compare small tree classifiers")
     options = parser.parse_args()
     device = options.device
     print_machine(device)
+    if options.classifiers:
+        compare_classifiers(some_trees(options.trees, 2000), device, options.rounds)
+        return
     print(f"transformers {transformers.__version__}")
     trees = some_trees(options.trees, 20000 if device == "cuda" else 500)
     batches = batches_of(trees, options.leaves, options.batches)
@@ -176,7 +216,9 @@ def main() -> None:
         optimizer = torch.optim.AdamW(
             model.parameters(), lr=1e-4, fused=device == "cuda", capturable=device == "cuda"
         )
-        steps[name] = [training_step(model, optimizer, inputs_for(name, batch, device)) for batch in batches]
+        steps[name] = [
+            training_step(model, optimizer, inputs_for(name, batch, device), bf16=True) for batch in batches
+        ]
         if device == "cuda":
             memory[name] = max(map(peak_bytes, steps[name]))
             print(

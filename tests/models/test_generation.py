@@ -21,16 +21,18 @@ from treeformer import (
 from treeformer.models.generation import SequenceTranslator as Model
 
 PADDING, END = 1, 2
-SEEDS = {"tree": 6, "plain": 4, "dynamic": 4, "gated": 7, "recurrent": 6}
+SEEDS = {"tree": 6, "composed": 6, "plain": 4, "dynamic": 4, "gated": 7, "recurrent": 6}
 KINDS = list(SEEDS)
-READ_TREES = ("tree", "recurrent")
+READ_TREES = ("tree", "composed", "recurrent")
 
 
 def model_of(kind: str, **changes: object) -> Model:
-    """A small model: a Tree Transformer, a Transformer, a Dynamic Conv, a Conv-Seq2Seq or a Tree2Seq."""
+    """A small translator: a Tree Transformer of labels or composed, or another system."""
     sizes = {**SIZES, "vocab_size": 12, "decoder_layers": 2, **changes}
     if kind == "tree":
         return TreeTransformerForConditionalGeneration(tree_config(vocab_size=12, **changes))
+    if kind == "composed":
+        return model_of("tree", node_inputs="composed", **changes)
     if kind == "plain":
         return TransformerForConditionalGeneration(TransformerConfig(**sizes))
     if kind == "dynamic":
@@ -117,6 +119,7 @@ def test_beams_are_those_of_a_plain_beam_search(kind: str, length_penalty: float
         ("tree", {"norm": "pre", "convention": "released"}),
         ("tree", {"accumulate": False, "subtree_mask": False}),
         ("tree", {"encoder_layers": 1, "decoder_layers": 3}),
+        ("composed", {}),
         ("plain", {}),
         ("plain", {"norm": "pre", "encoder_layers": 3}),
         ("dynamic", {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,18 @@ from torch import Tensor
 
 from tests.closeness import difference
 from tests.models.inputs import examples, inputs_of, one, tree_config
+from tests.nn.recursion import composed_nodes
 from tests.trees.strategies import trees
 from treeformer import (
     Tree,
     TreeTransformerForConditionalGeneration,
     TreeTransformerForSequenceClassification,
 )
+from treeformer.models.pretrained import PreTrained
 from treeformer.nn import sinusoids
 from treeformer.trees import balanced, right_branching
+
+COMPOSED = {"node_inputs": "composed"}
 
 
 def classifier(**changes: object) -> TreeTransformerForSequenceClassification:
@@ -36,9 +41,9 @@ def states_of(
     return states[:, :n], states[:, n:]
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_replacing_the_tree_leaves_the_leaf_states_unchanged(norm: str) -> None:
-    model = classifier(norm=norm)
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, COMPOSED])
+def test_replacing_the_tree_leaves_the_leaf_states_unchanged(changes: dict[str, object]) -> None:
+    model = classifier(**changes)
     words = ["w"] * 6
     before, after = (inputs_of([tree]) for tree in (balanced(words), right_branching(words)))
     leaves, nodes = zip(*(states_of(model, inputs) for inputs in (before, after)), strict=True)
@@ -46,12 +51,12 @@ def test_replacing_the_tree_leaves_the_leaf_states_unchanged(norm: str) -> None:
     assert not torch.allclose(nodes[0][:, -1], nodes[1][:, -1])
 
 
-@given(tree=trees(max_leaves=8), data=st.data())
-@settings(max_examples=25)
+@given(tree=trees(max_leaves=8), data=st.data(), node_inputs=st.sampled_from(["label", "composed"]))
+@settings(max_examples=40)
 def test_relabelling_a_node_changes_it_and_its_ancestors_and_nothing_else(
-    tree: Tree, data: st.DataObject
+    tree: Tree, data: st.DataObject, node_inputs: str
 ) -> None:
-    model = classifier().double()
+    model = classifier(node_inputs=node_inputs).double()
     chosen = data.draw(st.integers(0, len(tree) - 1))
     inputs = inputs_of([tree])
     leaves, nodes = states_of(model, inputs)
@@ -87,7 +92,9 @@ def test_without_the_subtree_mask_nodes_of_one_label_share_one_state_in_every_la
     assert not torch.allclose(masked[0], masked[2], atol=1e-3)
 
 
-@pytest.mark.parametrize("changes", [{}, {"convention": "released", "norm": "pre"}, {"subtree_mask": False}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"convention": "released", "norm": "pre"}, {"subtree_mask": False}, COMPOSED]
+)
 def test_an_examples_logits_do_not_depend_on_its_batch(changes: dict[str, object]) -> None:
     model = classifier(**changes)
     inputs = inputs_of(examples())
@@ -104,6 +111,12 @@ def test_an_examples_logits_do_not_depend_on_its_batch(changes: dict[str, object
     order = [2, 0, 3, 1]
     shuffled = model(**{name: tensor[order] for name, tensor in inputs.items()})
     assert difference(shuffled.logits, together.logits[order]) < 1e-6
+    changed_padding = {
+        **inputs,
+        "input_ids": inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, 7),
+        "node_ids": inputs["node_ids"].masked_fill(inputs["node_mask"] == 0, 5),
+    }
+    assert torch.equal(model(**changed_padding).logits, together.logits)
 
 
 def test_the_sentence_is_read_at_the_root() -> None:
@@ -135,7 +148,9 @@ def test_the_phrase_loss_is_the_mean_over_all_targets() -> None:
     torch.testing.assert_close(model(**inputs, labels=roots).loss, expected)
 
 
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"convention": "released"}, {"accumulate": False}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"norm": "pre"}, {"convention": "released"}, {"accumulate": False}, COMPOSED]
+)
 def test_it_learns(changes: dict[str, object]) -> None:
     model = classifier(**changes).train()
     inputs, labels = inputs_of(examples()), torch.tensor([0, 1, 2, 3])
@@ -223,6 +238,7 @@ def test_inputs_that_do_not_fit_are_refused(change: dict[str, Tensor], message: 
     [
         ({"norm": "both"}, "norm: expected one of post, pre, got 'both'"),
         ({"convention": "papers"}, "convention: expected one of paper, released, got 'papers'"),
+        ({"node_inputs": "labels"}, "node_inputs: expected one of label, composed, got 'labels'"),
         ({"attention_heads": 3}, "heads: expected a divisor of d_model 16, got 3"),
         ({"d_model": 0}, "d_model: expected a whole number, at least 1, got 0"),
         ({"vocab_size": "40"}, "vocab_size: expected a whole number, at least 1, got '40'"),
@@ -244,6 +260,66 @@ def test_leaves_have_positions_and_nodes_have_none() -> None:
     leaves = table[inputs["input_ids"]] + sinusoids(torch.arange(n), 16)
     torch.testing.assert_close(states[:, :n], leaves)
     torch.testing.assert_close(states[:, n:], table[40 + inputs["node_ids"]])
+
+
+def test_composed_nodes_enter_the_first_layer_in_place_of_labels() -> None:
+    model, inputs = classifier(**COMPOSED), inputs_of(examples())
+    n = inputs["input_ids"].shape[1]
+    states = model.encoder(**inputs, output_hidden_states=True).hidden_states[0]
+    table = model.get_input_embeddings().weight * 4  # √16
+    words, labels = table[inputs["input_ids"]], table[40 + inputs["node_ids"]]
+    torch.testing.assert_close(states[:, :n], words + sinusoids(torch.arange(n), 16))
+    for index, tree in enumerate(examples()):
+        expected = composed_nodes(tree, words[index], labels[index], model.encoder.composition.cell)
+        torch.testing.assert_close(states[index, n : n + len(tree)], expected)
+
+
+@pytest.mark.parametrize(
+    "model_class", [TreeTransformerForSequenceClassification, TreeTransformerForConditionalGeneration]
+)
+def test_composition_adds_its_cell_and_nothing_else(model_class: type[PreTrained]) -> None:
+    label, composed = (model_class(tree_config(**changes)) for changes in ({}, COMPOSED))
+    names = [dict(model.named_parameters()).keys() for model in (label, composed)]
+    assert all(name.startswith("encoder.composition.cell.") for name in names[1] - names[0])
+    cell = composed.encoder.composition.cell
+    assert cell.gates.weight.shape == (4 * 16, 2 * 16)
+    assert sum(p.numel() for p in cell.parameters()) == 3 * 16 * 32 + 32 + 32 * 64 + 64 + 2 * 16
+    assert not names[0] - names[1]
+
+
+def test_a_saved_composed_classifier_is_the_same_when_loaded(tmp_path: Path) -> None:
+    model = classifier(**COMPOSED)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    model.save_pretrained(tmp_path)
+    loaded = TreeTransformerForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.config.node_inputs == "composed"
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor), name
+    inputs = inputs_of(examples())
+    torch.testing.assert_close(loaded(**inputs).logits, model(**inputs).logits)
+
+
+def test_a_config_without_node_inputs_is_one_of_labels(tmp_path: Path) -> None:
+    model = classifier()
+    model.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    del config["node_inputs"]
+    path.write_text(json.dumps(config))
+    loaded = TreeTransformerForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.config.node_inputs == "label"
+    inputs = inputs_of(examples())
+    assert torch.equal(loaded(**inputs).logits, model(**inputs).logits)
+
+
+def test_weights_of_the_composition_start_by_xavier() -> None:
+    cell = classifier(**COMPOSED, d_model=128).encoder.composition.cell
+    for linear, fan in ((cell.children_in, 3 + 2), (cell.label_in, 3 + 2), (cell.gates, 2 + 4)):
+        assert linear.weight.var().item() == pytest.approx(2 / (fan * 128), rel=0.05)
+    assert not cell.bias.any()
+    assert not cell.gates.bias.any()
+    assert (cell.norm.weight == 1).all()
 
 
 def test_tables_have_the_sizes_of_the_config() -> None:

@@ -1,4 +1,4 @@
-"""Tree-LSTMs as plain recursion over one tree, gate by gate as in the paper of Tai et al. (2015)."""
+"""Tree recurrences as plain recursion over one tree, gate by gate as in their papers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from treeformer import Tree
+from treeformer.nn.composition import GatedCell
 from treeformer.nn.tree_lstm import Binary, ChildSum
 
 Pair = tuple[Tensor, Tensor]
@@ -61,3 +62,32 @@ def binary(composition: Binary, children: list[Pair]) -> Pair:
     i, o, u, f_l, f_r = gates
     c = i.sigmoid() * u.tanh() + f_l.sigmoid() * c_l + f_r.sigmoid() * c_r
     return o.sigmoid() * torch.tanh(c), c
+
+
+def composed_nodes(tree: Tree, leaves: Tensor, labels: Tensor, cell: GatedCell) -> Tensor:
+    """``[m, d]`` states of the nodes of one tree over ``leaves [n, d]``, with ``labels [m, d]``."""
+    states: dict[int, Tensor] = {}
+
+    def state(kind: str, number: int) -> Tensor:
+        if kind == "leaf":
+            return leaves[number]
+        if number not in states:
+            first, *others = [state(*child) for child in children_of(tree, number)]
+            for other in others or [torch.zeros_like(first)]:
+                first = gated(cell, first, other, labels[number])
+            states[number] = first
+        return states[number]
+
+    state("node", len(tree) - 1)
+    return torch.stack([states[node] for node in range(len(tree))])
+
+
+def gated(cell: GatedCell, left: Tensor, right: Tensor, label: Tensor) -> Tensor:
+    first = torch.cat([cell.children_in.weight, cell.label_in.weight], dim=1)
+    inner = first @ torch.cat([left, right, label]) + cell.bias
+    inner = inner * 0.5 * (1 + torch.erf(inner / 2**0.5))
+    f_l, f_r, g, u = (cell.gates.weight @ inner + cell.gates.bias).chunk(4)
+    mixed = f_l.sigmoid() * left + f_r.sigmoid() * right + g.sigmoid() * u
+    centred = mixed - mixed.mean()
+    normal = centred / (centred.square().mean() + cell.norm.eps).sqrt()
+    return normal * cell.norm.weight + cell.norm.bias

@@ -109,7 +109,7 @@ def test_bounded_levels_give_the_same_states_and_gradients(
     model = randomised(composition)
     actual = []
     for levels in (structure.exact_levels, structure.bounded_levels):
-        monkeypatch.setattr("treeformer.nn.tree_lstm.levels", levels)
+        monkeypatch.setattr("treeformer.nn.recurrence.levels", levels)
         batch = TreeBatch.from_trees(examples)
         leaves = leaves_of(batch)
         actual.append(results_and_gradients(model, real(model(leaves, batch), examples), leaves))

@@ -1,4 +1,4 @@
-"""The training loop trains Tree-LSTMs and Tree2Seq, with and without CUDA graphs."""
+"""The training loop trains Tree-LSTMs, Tree2Seq and composed nodes, with and without CUDA graphs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ from treeformer.training.losses import loss_sum
 from treeformer.training.processes import Processes
 from treeformer.training.updates import Updater
 
+COMPOSED = ["model=tree-transformer", "systems.tree-transformer.sizes.node_inputs=composed"]
+CASES = {  # name of a case: corpus, settings
+    "tree-lstm": ("tree-lstm", []),
+    "tree2seq": ("tree2seq", []),
+    "composed classifier": ("tree-lstm", COMPOSED),
+    "composed translator": ("tree2seq", COMPOSED),
+}
+
 
 def with_system(corpus: PreparedCorpus, name: str) -> PreparedCorpus:
     """Add this system to the recipe of a corpus."""
@@ -42,26 +50,31 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreparedCorpu
     }
 
 
-@pytest.mark.parametrize("system", ["tree-lstm", "tree2seq"])
-def test_a_few_updates_lower_the_loss(
-    corpora: dict[str, PreparedCorpus], tmp_path: Path, system: str
-) -> None:
-    corpus, folder = corpora[system], tmp_path / "run"
+@pytest.mark.parametrize("case", CASES)
+def test_a_few_updates_lower_the_loss(corpora: dict[str, PreparedCorpus], tmp_path: Path, case: str) -> None:
+    name, settings = CASES[case]
+    corpus, folder = corpora[name], tmp_path / "run"
     changes = ["training.updates=60", "training.evaluate_every=30", "training.learning_rate=0.02"]
-    train(experiment(corpus, *changes), corpus, folder, device="cpu", progress=Progress())
+    recipe = experiment(corpus, *settings, *changes)
+    train(recipe, corpus, folder, device="cpu", progress=Progress())
     losses = [line["loss"] for line in metrics(folder) if "loss" in line]
     assert losses[-1] < 0.8 * losses[0]
     loaded, model = load(folder)
-    assert loaded.name == system
+    assert loaded.name == recipe.model
     assert model.config.d_model == 16
+    assert getattr(model.config, "node_inputs", None) == ("composed" if settings else None)
 
 
-@pytest.mark.parametrize("system", ["tree-lstm", "tree2seq"])
+@pytest.mark.parametrize("case", CASES)
 def test_training_with_graphs_gives_the_weights_of_training_without(
-    corpora: dict[str, PreparedCorpus], system: str
+    corpora: dict[str, PreparedCorpus], case: str
 ) -> None:
-    corpus = corpora[system]
-    recipe = experiment(corpus, f"systems.{system}.sizes.dropout=0.0", "training.workers=0").resolved()
+    name, settings = CASES[case]
+    corpus = corpora[name]
+    system = "tree-transformer" if settings else name
+    recipe = experiment(
+        corpus, *settings, f"systems.{system}.sizes.dropout=0.0", "training.workers=0"
+    ).resolved()
     weights = []
     for graphed in (False, True):
         place = recorder()
@@ -83,7 +96,7 @@ def test_training_with_graphs_gives_the_weights_of_training_without(
 def test_recording_a_graph_reads_no_values(
     corpora: dict[str, PreparedCorpus], system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treeformer.nn.tree_lstm.levels", bounded_levels)
+    monkeypatch.setattr("treeformer.nn.recurrence.levels", bounded_levels)
     corpus = corpora[system]
     recipe = experiment(corpus, "training.workers=0").resolved()
     model = build_model(recipe, corpus).to("meta").train()  # tensors without values

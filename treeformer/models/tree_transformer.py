@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +13,11 @@ from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import PreTrained, check_ids
 from treeformer.models.transformer import TransformerConfig, encoder_stack, plain_attention
-from treeformer.nn import ScaledEmbedding, Traces, TreeAttention, with_positions
+from treeformer.nn import ScaledEmbedding, Traces, TreeAttention, TreeComposition, with_positions
 from treeformer.ops import Convention, TreeBatch
 from treeformer.ops.convention import check_convention
+
+NodeInputs = Literal["label", "composed"]
 
 
 class TreeTransformerConfig(TransformerConfig):
@@ -29,7 +31,10 @@ class TreeTransformerConfig(TransformerConfig):
         accumulate: False leaves node values as they are, without hierarchical embeddings.
         hierarchical_embeddings: False leaves them out.
         subtree_mask: False lets everything see everything in the encoder. Nodes have no positions, so all
-            nodes of a sentence that have the same label then share one state in every layer.
+            nodes of a sentence that have the same label then share one state in every layer, unless they are
+            composed.
+        node_inputs: what a node is before the first layer. ``label``: the vector of its label, as in the
+            paper. ``composed``: a state composed from its children and its label, see `TreeComposition`.
     """
 
     model_type = "treeformer-tree-transformer"
@@ -41,10 +46,12 @@ class TreeTransformerConfig(TransformerConfig):
     accumulate: bool = True
     hierarchical_embeddings: bool = True
     subtree_mask: bool = True
+    node_inputs: NodeInputs = "label"
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
         check_convention(self.convention)
+        self.check_choice("node_inputs", get_args(NodeInputs))
         self.check_sizes("node_vocab_size", "vertical_rows", "horizontal_rows")
 
 
@@ -57,6 +64,9 @@ class TreeTransformerEncoder(TreeEncoder):
             config.vocab_size + config.node_vocab_size, config.d_model, config.pad_token_id
         )
         self.dropout = nn.Dropout(config.dropout)
+        self.composition: TreeComposition | None = None
+        if config.node_inputs == "composed":
+            self.composition = TreeComposition(config.d_model, dropout=config.dropout)
         self.stack = encoder_stack(config, [tree_attention(config) for _ in range(config.encoder_layers)])
 
     def encode(
@@ -72,6 +82,8 @@ class TreeTransformerEncoder(TreeEncoder):
         check_ids("node_ids", node_ids, self.embedding.num_embeddings - self.vocab_size)
         vectors = self.embedding(torch.cat([input_ids, node_ids + self.vocab_size], dim=1))
         leaves, nodes = vectors.split([batch.n, batch.m], dim=1)
+        if self.composition is not None:
+            nodes = self.composition(self.dropout(leaves), self.dropout(nodes), batch)
         states = self.dropout(torch.cat([with_positions(leaves), nodes], dim=1))  # nodes have no positions
         states = self.stack(states, batch, traces)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)

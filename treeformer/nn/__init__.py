@@ -2,6 +2,7 @@
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.attention import Attention, AttentionRecord, Traces
+from treeformer.nn.composition import TreeComposition
 from treeformer.nn.convolution import DynamicConvolution, LightweightConvolution
 from treeformer.nn.embedding import ScaledEmbedding, sinusoids, with_positions
 from treeformer.nn.stacks import Decoder, DecoderLayer, Encoder, EncoderLayer
@@ -20,6 +21,7 @@ __all__ = [
     "ScaledEmbedding",
     "Traces",
     "TreeAttention",
+    "TreeComposition",
     "sinusoids",
     "with_positions",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -14,15 +14,9 @@ from treeformer.nn.lstm_cell import (
     linear_with_biases,
     state_from_gates,
 )
+from treeformer.nn.recurrence import at_places, climb, flat_leaves, steps_of
 from treeformer.ops import TreeBatch
-from treeformer.ops.levels import (
-    child_counts,
-    first_leaves,
-    first_nodes,
-    leaf_parents,
-    levels,
-    node_parents,
-)
+from treeformer.ops.levels import child_counts
 
 Composition = Literal["child-sum", "binary"]
 
@@ -119,10 +113,7 @@ class Binary(nn.Module):
 
 
 class TreeLstm(nn.Module):
-    """States of the nodes from those of the leaves.
-
-    Leaves and nodes send messages to their parents. The nodes of one height, over all trees of a
-    batch, are computed in one matrix product, so the number of steps is the height of the tallest tree.
+    """States of the nodes from those of the leaves, level by level; see `climb`.
 
     Args:
         d_model: width of the states.
@@ -144,69 +135,10 @@ class TreeLstm(nn.Module):
         composition = self.composition
         if composition.slots == 2 and batch.device.type == "cpu":
             _check_binary(batch)
-        steps = batch.shared(_steps, composition.slots)
-        padded = ~batch.leaf_mask[..., None]
-        leaves = LstmState(*(at_least_float32(part).masked_fill(padded, 0).flatten(0, 1) for part in leaves))
-        messages = composition.message(leaves)
-        # In-place is safe: autograd saves none of the overwritten rows.
-        inbox = messages.new_zeros(steps.rows, messages.shape[-1])
-        inbox.index_add_(0, steps.leaf_rows, messages)
-        states_by_level = []
-        for nodes, rows in zip(steps.nodes, steps.node_rows, strict=True):
-            received = inbox.view(-1, composition.slots * inbox.shape[1]).index_select(0, nodes)
-            state = composition.update(received)
-            inbox.index_add_(0, rows, composition.message(state))
-            states_by_level.append(state)
-        places, padding = steps.places.flatten(), ~batch.node_mask[..., None]
-        parts = (torch.cat(part).index_select(0, places) for part in zip(*states_by_level, strict=True))
-        return LstmState(*(part.view(len(batch), batch.m, -1).masked_fill(padding, 0) for part in parts))
-
-
-class _Steps(NamedTuple):
-    """The rows of the inbox that each leaf and node reads and writes.
-
-    The rows, in order:
-
-    - ``slots`` rows for each of the ``B · m`` nodes;
-    - ``slots`` rows of zeros, which the empty places of a level read;
-    - ``slots`` unread rows for each tree, to which nodes without a parent send. Each tree has its unread rows
-      because a GPU is slow at adding many messages to one row.
-    """
-
-    rows: int
-    nodes: tuple[Tensor, ...]  #: for each level the flat indices ``b · m + i`` ``[K]`` of its nodes
-    leaf_rows: Tensor  #: ``[B · n]`` rows to which leaves send
-    node_rows: tuple[Tensor, ...]  #: for each level the rows ``[K]`` to which its nodes send
-    places: Tensor  #: ``[B, m]``, see `Levels`
-
-
-def _steps(batch: TreeBatch, slots: int) -> _Steps:
-    """The rows of the inbox that the levels of a batch read and write."""
-    B, m = len(batch), batch.m
-    tree = torch.arange(B, device=batch.device)[:, None]
-    unread = (B * m + 1 + tree) * slots
-
-    def rows_of(parents: Tensor, without_parent: Tensor, first: Tensor) -> Tensor:
-        """The first slot of the parent for a first child, the last slot for all others."""
-        rows = torch.where(without_parent, unread, (tree * m + parents) * slots)
-        return torch.where(first, rows, rows + slots - 1).flatten()
-
-    above = batch.shared(leaf_parents)
-    leaf_rows = rows_of(above, above == m, batch.shared(first_leaves))
-    above = batch.shared(node_parents)
-    itself = above == torch.arange(m, device=batch.device)
-    node_rows = rows_of(above, itself, batch.shared(first_nodes))
-    nodes, places = batch.shared(levels)
-    numbers = torch.cat(nodes)
-    spread = unread.flatten()[torch.arange(len(numbers), device=batch.device) % B]
-    level_rows = torch.where(numbers < B * m, node_rows[numbers.clamp(max=B * m - 1)], spread)
-    return _Steps(
-        rows=(B * m + 1 + B) * slots,
-        nodes=nodes,
-        leaf_rows=leaf_rows,
-        node_rows=level_rows.split([len(level) for level in nodes]),
-        places=places,
-    )
+        words = LstmState(*(flat_leaves(part, batch) for part in leaves))
+        states = climb(composition, composition.message(words), batch)
+        places = batch.shared(steps_of, composition.slots).places
+        return LstmState(*(at_places(part, places, batch.node_mask) for part in zip(*states, strict=True)))
 
 
 def _check_binary(batch: TreeBatch) -> None:
