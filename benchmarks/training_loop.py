@@ -27,7 +27,7 @@ import transformers
 from benchmarks.common import print_machine, synchronize
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.training.experiment import Parts, build_model, endless_updates, training_examples
+from treeformer.training.experiment import Shards, build_model, endless_updates, training_examples
 from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe
 from treeformer.training.updates import Updater
@@ -84,35 +84,37 @@ class Training:
         self.updater = Updater(build_model(recipe, corpus).to(device).train(), self.training)
         self.step = 0
 
-    def update(self, parts: Parts) -> None:
-        for part in parts:
-            self.updater.add(part)
+    def update(self, shards: Shards) -> None:
+        for shard in shards:
+            self.updater.add(shard)
         self.step += 1
         self.updater.step(self.training.rate(self.step))
 
     def losses(self, updates: int) -> list[float]:
         """The loss of each update."""
         found = []
-        for parts in islice(self.batches, updates):
-            self.update(parts)
+        for shards in islice(self.batches, updates):
+            self.update(shards)
             totals = self.updater.take_totals()
             found.append(totals.loss / totals.targets)
         return found
 
     def timed(self, seconds: float, warm_up: int, gpu: Samples) -> Speed:
         """How fast it is after ``warm_up`` updates."""
-        for parts in islice(self.batches, warm_up):
-            self.update(parts)
+        for shards in islice(self.batches, warm_up):
+            self.update(shards)
         synchronize(self.device)
         if self.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
         first, waiting, tokens, start = self.step, 0.0, 0, time.perf_counter()
         while (before := time.perf_counter()) - start < seconds:
-            parts = next(self.batches)
+            shards = next(self.batches)
             waiting += time.perf_counter() - before
-            masks = [part[name] for part in parts for name in ("attention_mask", "node_mask") if name in part]
+            masks = [
+                shard[name] for shard in shards for name in ("attention_mask", "node_mask") if name in shard
+            ]
             tokens += sum(int(mask.sum()) for mask in masks)
-            self.update(parts)
+            self.update(shards)
         synchronize(self.device)
         end = time.perf_counter()
         busy = [percent for when, percent in gpu if start <= when <= end]

@@ -12,11 +12,11 @@ Item = TypeVar("Item")
 def split_by_total(
     items: Iterable[Item], size: Callable[[Item], int], *, budget: int, most: int | None = None
 ) -> Iterator[list[Item]]:
-    """Chunks whose sizes add up to at most ``budget``; a larger item is a chunk of its own.
+    """Chunks whose sizes add up to at most ``budget``; a larger item gets a separate chunk.
 
     Args:
-        items: in their order; a chunk is yielded as soon as it is full.
-        size: of one item.
+        items: the items, in their order; a chunk is yielded as soon as it is full.
+        size: function that returns the size of one item.
         budget: largest sum of sizes.
         most: largest number of items in a chunk; None for any.
 
@@ -44,11 +44,11 @@ def split_by_padding(
 ) -> Iterator[list[Item]]:
     """Chunks of at most ``budget`` cells when each item is padded to the largest of its chunk.
 
-    Sort the items by size first, so that little is padding. A larger item is a chunk of its own.
+    Sort the items by size first, so that little is padding. A larger item gets a separate chunk.
 
     Args:
-        items: in their order.
-        size: of one item.
+        items: the items, in their order.
+        size: function that returns the size of one item.
         budget: largest number of items times largest size.
         most: largest number of items in a chunk; None for any.
 

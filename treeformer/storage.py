@@ -40,7 +40,7 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def move_folder(source: Path, path: Path) -> None:
-    """Give a complete folder its name; a folder that had this name is removed last."""
+    """Rename a complete folder into place; the folder it replaces is deleted afterwards."""
     _sync_folder(source)
     old = _name_for_removal(path)
     if path.exists():
@@ -216,7 +216,7 @@ def _name_for_removal(path: Path) -> Path:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk; Windows cannot open folders and does it unasked."""
+    """fsync the directory entry; not needed on Windows, which cannot open folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -87,6 +87,10 @@ def test_what_the_parser_failed_on_is_reported(
         good, bad = map(json.loads, result.stdout.splitlines())
         assert good["failures"] == []
         assert bad["failures"] == [{"sentence": "A bad film .", "reason": "it says bad"}]
+        if command == "classify":
+            drawn = treeformer(*arguments, "A bad film.", "--svg", "-")
+            assert (drawn.returncode, drawn.stderr) == (0, message)
+            assert drawn.stdout.startswith("<svg")
 
 
 @pytest.mark.parametrize("system", ["tree-transformer", "transformer"])

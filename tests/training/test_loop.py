@@ -10,7 +10,14 @@ import pytest
 import torch
 import yaml
 
-from tests.training.corpora import experiment, metrics, sentiment, sentiment_files, translation
+from tests.training.corpora import (
+    experiment,
+    metrics,
+    sentiment,
+    sentiment_files,
+    sentiment_recipe,
+    translation,
+)
 from treeformer import TreeTransformerForSequenceClassification
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
@@ -332,6 +339,23 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"another recipe \(data\.vocabulary\.min_count was 1, now 2\)"):
             run(corpus, tmp_path / "run", "data.vocabulary.min_count=2")
         assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize("split", ["train", "dev"])
+    def test_wide_trees_for_a_binary_composition(self, tmp_path: Path, split: str) -> None:
+        sentiment_files(tmp_path / "files", {"train": 6, "dev": 6})
+        recipe = Recipe.load(sentiment_recipe(tmp_path / "recipe.yaml"))
+        wide = {"txt": "(4 (3 good) (4 great) (2 film))", "phrases": "(NP (X good) (X great) (X film))"}
+        for ending, tree in wide.items():
+            with open(tmp_path / "files" / f"{split}.{ending}", "a") as stream:
+                stream.write(f"{tree}\n")
+        corpus = prepare(recipe.data, tmp_path / "files", tmp_path / "prepared", progress=Progress())
+        binary = "systems.tree-lstm={sizes: {d_model: 16, composition: binary}}"
+        with pytest.raises(
+            ValueError, match=rf"example 7 of {split} has 3 children .*composition: child-sum"
+        ):
+            run(corpus, tmp_path / "run", "model=tree-lstm", binary)
+        assert not (tmp_path / "run").exists()
+        run(corpus, tmp_path / "run", "model=tree-lstm", "systems.tree-lstm={sizes: {d_model: 16}}")
 
     def test_a_folder_of_something_else(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("")

@@ -15,6 +15,7 @@ from treeformer.models.systems import SYSTEMS
 from treeformer.training import checkpoints
 from treeformer.training.experiment import VectorCounts, build_model, initialise_embeddings
 from treeformer.training.loop import train
+from treeformer.training.runs import RunFacts
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_a_run_logs_its_vectors_and_a_resumed_run_does_not_read_them(
     train(experiment(corpus, *changes), corpus, tmp_path / "run", device="cpu", progress=progress)
     assert f"{path}: vectors of 2 of {len(SCORES)} words" in progress.lines
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert facts["vectors"] == {"found": 2, "words": len(SCORES)}
+    assert facts["vectors"] == {"with_vector": 2, "words": len(SCORES)}
     assert facts["recipe"]["vectors"] == str(path)
     weights = checkpoints.load(tmp_path / "run" / "state" / "12").tensors["model"]
     row = weights["encoder.embedding.weight"][corpus.processor.vocabulary.ids("good")[0]]
@@ -90,6 +91,8 @@ def test_a_run_logs_its_vectors_and_a_resumed_run_does_not_read_them(
     again = json.loads((tmp_path / "run" / "run.json").read_text())
     assert again["finished"]
     assert again["vectors"] == facts["vectors"]
+    old = {**facts, "vectors": {"found": 2, "words": len(SCORES)}}  # as version 0.1.0 wrote it
+    assert RunFacts.model_validate(old).vectors == VectorCounts(2, len(SCORES))
     with pytest.raises(ValueError, match=r"another recipe \(vectors was '.*vectors\.txt', now None\)"):
         train(experiment(corpus, *system), corpus, tmp_path / "run", device="cpu", progress=progress)
 

@@ -29,7 +29,7 @@ def command(
         Path | None, typer.Option(help="The folder of a run; default: the sentiment model of the package.")
     ] = None,
     trees: option.Trees = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     svg: Annotated[
         Path | None, typer.Option(help="Write the picture of the tree to this file, - for standard output.")
     ] = None,
@@ -106,7 +106,9 @@ def _draw(classifier: Classifier, inputs: list[Input], svg: Path) -> None:
 
     if len(inputs) != 1:
         raise ValueError(f"--svg draws one tree, got {len(inputs)} texts")
-    picture = classified_svg(classifier(inputs)[0], classifier.classes)
+    [answer] = classifier(inputs)
+    report_failures(answer.failures)
+    picture = classified_svg(answer, classifier.classes)
     if str(svg) == "-":
         print(picture)
     else:

@@ -67,29 +67,29 @@ def options(
 def main() -> None:
     """Run the command line. Bad input ends with one line on standard error and status 1, no traceback."""
     _use_utf8()
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # what goes wrong is told here, in one line
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # errors are reported below, in one line
     try:
         app()
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+    except BrokenPipeError:  # the reader closed the pipe, e.g. `head`
         _drop_output()
         sys.exit(1)
     except (ValueError, OSError, ImportError) as error:  # ImportError: an extra is not installed
         print(f"treeformer: {error}", file=sys.stderr)
         try:
             sys.stdout.flush()
-        except OSError:  # that was the error
+        except OSError:  # writing to stdout was what failed
             _drop_output()
         sys.exit(1)
 
 
 def _use_utf8() -> None:
-    """Text is UTF-8, and lines end with a newline, whatever the environment says."""
-    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are not UTF-8 are found where lines are read
+    """Text is UTF-8, and lines end with a newline, regardless of the locale."""
+    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are not UTF-8 are reported by the line readers
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 
 
 def _drop_output() -> None:
-    """Write what is still to be written to nowhere."""
+    """Discard unflushed output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -60,7 +60,7 @@ def recombine_trees(
     language: Annotated[str, typer.Option(help="Language of the text: en, de or fr.")] = "en",
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other sentences.")] = 1,
 ) -> None:
-    """Write new sentences made of phrases of a treebank, one a line, as text for a parser to label.
+    """Write new sentences made of phrases of a treebank, one per line, as text for a parser to label.
 
     treeformer parser recombine trees.fr --count 100000 --language fr > more.fr
     """

@@ -26,8 +26,8 @@ def choose_parser(
     Args:
         parser: ``embedded``, ``corenlp``, a folder, or any other name that `load_parser` takes.
         command: a program to use instead.
-        language: of the text; None for the language of the parser, else English.
-        options: of the parser by name, ``None`` for those that were not given.
+        language: language of the text; None for the language of the parser, else English.
+        options: options of the parser by name, ``None`` for options that were not given.
     """
     given = {name: value for name, value in options.items() if value is not None}
     if language is not None and parser not in ("embedded", "corenlp"):

@@ -25,7 +25,7 @@ def command(
         bool, typer.Option("--tokenized", help="Print tokens with spaces between them, not running text.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one object a line, with scores and the n-best list.")
+        bool, typer.Option("--json", help="Print one object per line, with scores and the n-best list.")
     ] = False,
     n_best: Annotated[int, typer.Option(min=1, help="Translations of each line; needs --json.")] = 1,
     beams: option.Beams = None,

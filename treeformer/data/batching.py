@@ -33,7 +33,7 @@ class BatchPlan:
         sizes: ``[N, 3]``, leaves, nodes and targets of each example; see `Split.sizes`.
         reads: what the system reads.
         tokens: leaves and nodes of one update, over all processes.
-        seed: of the order; every epoch has another one.
+        seed: seed of the shuffling; each epoch is shuffled differently.
         shapes: the largest number of shapes.
     """
 
@@ -124,8 +124,8 @@ def collate(
     with ``</s>``; otherwise ``labels`` are the classes of the examples.
 
     Args:
-        columns: of at most ``shape.rows`` examples. Missing rows repeat the first, with targets −100.
-        shape: of the tensors.
+        columns: at most ``shape.rows`` examples. Missing rows repeat the first, with targets −100.
+        shape: the shape of the tensors.
         reads: what the system reads.
         real: only this many rows have targets; all by default.
     """
@@ -200,12 +200,12 @@ def loader(
     """The batches of an epoch, in the same order for any number of workers.
 
     Args:
-        examples: that the plan was made for.
+        examples: the examples of the plan.
         plan: which examples make up an update.
         epoch: decides the order.
         first: the number of updates to skip, because they were done before.
         rank: the shard of this process, or its shards one after another if it accumulates gradients.
-        shards: into how many an update is split: processes times steps of accumulation.
+        shards: number of shards per update: processes times steps of accumulation.
         workers: threads that prepare batches in advance; 0 makes each batch on request.
         pin_memory: return tensors that a GPU can copy asynchronously.
     """

@@ -42,7 +42,7 @@ class Origin(NamedTuple):
     parser: str
 
 
-class Experiment(Protocol):
+class HasData(Protocol):
     """A whole recipe, of which `prepare` needs the ``data`` part."""
 
     @property
@@ -50,7 +50,7 @@ class Experiment(Protocol):
 
 
 def prepare(
-    recipe: Experiment | DataRecipe,
+    recipe: HasData | DataRecipe,
     data: str | Path,
     output: str | Path,
     *,
@@ -71,7 +71,7 @@ def prepare(
     recipe = recipe if isinstance(recipe, DataRecipe) else recipe.data
     data, output = Path(data), Path(output)
     progress = progress or terminal_progress("lines")
-    files = {split: part.find(data) for split, part in recipe.task.splits.items()}
+    files = {name: split.find(data) for name, split in recipe.task.splits.items()}
     origin = _origin(recipe, data, files)
     if output.exists() and any(output.iterdir()):
         corpus = PreparedCorpus.open(output)
@@ -150,7 +150,7 @@ class _Preparation:
 
     Args:
         recipe: the ``data`` part of a recipe.
-        files: of each split, by role.
+        files: paths of the files of each split, by role.
         progress: where to report.
     """
 
@@ -194,10 +194,10 @@ class _Preparation:
             if classes and isinstance(sample, Sample) and sample.label not in classes:
                 known = ", ".join(classes)
                 problem = f"expected one of the classes of train, {known}, found {sample.label!r}"
-                sample = BadLine(sample.place, "unknown class", problem)
+                sample = BadLine(sample.location, "unknown class", problem)
             if isinstance(sample, BadLine):
                 if not self.recipe.drop:
-                    raise ValueError(f"{sample.place}: {sample.problem}; drop: true skips such lines")
+                    raise ValueError(f"{sample.location}: {sample.problem}; drop: true skips such lines")
                 dropped[sample.reason] += 1
                 continue
             good += 1

@@ -54,7 +54,7 @@ class ProcessorSettings(Settings):
     trees: TreeKind
     unary: Unary
     documents: bool  #: a single sentence gets a root DOC, too
-    binary: bool  #: parses are made binary, as the trees of training are
+    binary: bool  #: parses are binarised, because the training trees are binary
     tokenized: bool  #: text consists of tokens already
     labels: tuple[str, ...]  #: of nodes; ``<unk>`` and ``DOC`` first
     classes: tuple[str, ...]  #: empty for translation
@@ -140,14 +140,14 @@ class TreeProcessor:
             raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
         inputs = list(inputs)
         texts = [item for item in inputs if isinstance(item, str)]
-        parsed = iter(self.parse(texts))
+        parsed = dict(zip(texts, self.parse(texts), strict=True))
         readings: list[Reading | None] = []
         for item in inputs:
             if isinstance(item, Tree):
                 readings.append(self.reading(sentences(item)))
-                continue
-            trees, failures = next(parsed)
-            readings.append(self.reading(trees, text=item, failures=failures) if trees else None)
+            else:
+                trees, failures = parsed[item]
+                readings.append(self.reading(trees, text=item, failures=failures) if trees else None)
         return readings
 
     def parse(self, texts: Sequence[str]) -> list[Parsed]:
@@ -156,8 +156,12 @@ class TreeProcessor:
             return []
         if self.settings.tokenized:
             texts = [unescape(text) for text in texts]
-        line_parser = LineParser(lambda: self.parser, tokenized=self.settings.tokenized)
-        return line_parser.parse([one_line(text) for text in texts])
+        return self._line_parser.parse([one_line(text) for text in texts])
+
+    @cached_property
+    def _line_parser(self) -> LineParser:
+        """Parses lines of text with `parser`."""
+        return LineParser(lambda: self.parser, tokenized=self.settings.tokenized)
 
     def reading(
         self,
@@ -171,9 +175,9 @@ class TreeProcessor:
 
         Args:
             parsed: trees of the sentences, at least one.
-            text: that was parsed; by default the words of the trees.
+            text: the text that was parsed; by default the words of the trees.
             failures: sentences that the parser failed on.
-            exact: do not make trees binary: they are as those of training already.
+            exact: do not binarise: the trees already have the training format.
         """
         shaped = [self._shape(tree, exact=exact) for tree in parsed]
         tree = join(shaped) if self.settings.documents else document(shaped)

@@ -24,18 +24,18 @@ class Sample(NamedTuple):
     target_text: str | None = None
     target_tokens: tuple[str, ...] | None = None
     group: int = 0
-    place: str = ""  #: file and line, named if train does not have the label
+    location: str = ""  #: file and line, named if train does not have the label
 
 
 class BadLine(NamedTuple):
     """A line without a sample.
 
-    place: file and line.
+    location: file and line.
     reason: one or two words, by which dropped lines are counted.
     problem: what was expected and what was found.
     """
 
-    place: str
+    location: str
     reason: str
     problem: str
 
@@ -67,7 +67,7 @@ def tree_lines(path: Path, unary: Unary) -> Iterator[list[Tree] | BadLine]:
             error = errors.pop()
             yield BadLine(f"{error.file}:{error.line}:{error.column}", "unreadable tree", error.problem)
         elif not trees:
-            yield BadLine(place(path, number), "no tree", "expected a tree, found an empty line")
+            yield BadLine(location(path, number), "no tree", "expected a tree, found an empty line")
         else:
             yield trees
 
@@ -80,7 +80,7 @@ def aligned_lines(
     If one of the values is a `BadLine`, or one of the files has ended, that is yielded instead.
 
     Args:
-        files: by role.
+        files: their paths, by role.
         columns: the lines of each file, by role.
     """
     for number, row in enumerate(zip_longest(*columns.values(), fillvalue=_END), start=1):
@@ -89,13 +89,13 @@ def aligned_lines(
         if ended:
             longer = [files[role] for role in columns if role not in ended]
             problem = f"expected a line for each in {files[ended[0]]}, which ends before"
-            yield BadLine(place(longer[0], number), "without a counterpart", problem)
+            yield BadLine(location(longer[0], number), "without a counterpart", problem)
         elif bad:
             yield bad[0]
         else:
             yield number, row
 
 
-def place(path: Path, number: int) -> str:
+def location(path: Path, number: int) -> str:
     """A line of a file, as errors name it."""
     return f"{path}:{number}"

@@ -57,7 +57,7 @@ class Columns(NamedTuple):
 
     input_ids: Ragged
     node_ids: Ragged
-    node_spans: Ragged  #: two numbers a node
+    node_spans: Ragged  #: two numbers per node
     leaf_targets: Ragged | None = None
     node_targets: Ragged | None = None
     label: Integers | None = None
@@ -249,7 +249,7 @@ class Split:
         return Subset(self, np.sort(order[: max(1, round(share * len(self)))]))
 
     def phrases(self) -> Phrases:
-        """Every word and phrase that has a target, as a sequence of its own."""
+        """Every word and phrase that has a target, as a separate sequence."""
         return Phrases(self)
 
     def flat(self, name: str) -> tuple[Integers, Integers]:
@@ -260,7 +260,7 @@ class Split:
 
 
 class Phrases:
-    """Every labelled word and phrase of a split as a sequence of its own, without nodes."""
+    """Every labelled word and phrase of a split as a separate sequence, without nodes."""
 
     def __init__(self, split: Split) -> None:
         self._split = split

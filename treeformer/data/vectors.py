@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from treeformer.data.sample import place
+from treeformer.data.sample import location
 from treeformer.trees.errors import quoted
 from treeformer.trees.files import numbered_lines
 
@@ -28,9 +28,9 @@ def vector_width(path: Path) -> int:
 def read_vectors(path: Path, words: Mapping[str, int]) -> dict[int, Vector]:
     """The vectors of these words, by the id of the word.
 
-    A word that is not in the file gets the vector of its lower-case form. The first line of a word counts.
-    The file is streamed. Every line must have as many fields as the first; numbers are checked for the given
-    words only.
+    A word that is not in the file gets the vector of its lower-case form. If a word occurs twice, the first
+    line is used. The file is streamed. Every line must end in as many numbers as the first; a word may
+    contain spaces. Numbers are checked for the given words only.
     """
     width = vector_width(path)
     wanted = {*words, *(word.lower() for word in words)}
@@ -41,8 +41,8 @@ def read_vectors(path: Path, words: Mapping[str, int]) -> dict[int, Vector]:
         word, numbers = _split(path, number, line, width)
         if word in wanted and word not in vectors:
             vectors[word] = _vector(path, number, numbers)
-    known = ((row, word if word in vectors else word.lower()) for word, row in words.items())
-    return {row: vectors[word] for row, word in known if word in vectors}
+    known = ((word_id, word if word in vectors else word.lower()) for word, word_id in words.items())
+    return {word_id: vectors[word] for word_id, word in known if word in vectors}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -68,8 +68,8 @@ def _numbers_at_the_end(line: str) -> int:
 def _split(path: Path, number: int, line: str, width: int) -> tuple[str, str]:
     """The word of a line, and its numbers as text.
 
-    A word may contain spaces, as some in glove.840B do. If the last part of such a word is a number, the line
-    has too many numbers instead.
+    A word may contain spaces, as some in glove.840B do. If the field before the expected numbers is also a
+    number, the line is refused as having too many numbers.
     """
     inside = line.count(" ") - width
     word, _, numbers = line.partition(" ")
@@ -86,9 +86,9 @@ def _vector(path: Path, number: int, numbers: str) -> Vector:
         with np.errstate(over="ignore"):  # overflow gives infinity, which is refused below
             vector = np.array([float(field) for field in numbers.split(" ")], dtype=np.float32)
     except ValueError as error:
-        raise ValueError(f"{place(path, number)}: expected numbers after the word: {error}") from None
+        raise ValueError(f"{location(path, number)}: expected numbers after the word: {error}") from None
     if not np.isfinite(vector).all():
-        raise ValueError(f"{place(path, number)}: expected finite numbers, found {quoted(numbers)}")
+        raise ValueError(f"{location(path, number)}: expected finite numbers, found {quoted(numbers)}")
     return vector
 
 
@@ -102,5 +102,5 @@ def _is_number(field: str) -> bool:
 
 def _bad(path: Path, number: int, expected: str, line: str) -> ValueError:
     return ValueError(
-        f"{place(path, number)}: expected {expected}, separated by spaces, found {quoted(line)}"
+        f"{location(path, number)}: expected {expected}, separated by spaces, found {quoted(line)}"
     )

@@ -14,7 +14,7 @@ A sentence is scored if both trees then have the same words. It is *skipped* if 
 left, and an *error* if the words differ because different words were deleted by their tags. The
 length of a sentence is the number of words of its gold tree, punctuation included, traces left out.
 
-Where EVALB fails, we do not follow: words, brackets, characters and errors have no limit; trees over other
+We deviate where EVALB fails: words, brackets, characters and errors have no limit; trees over other
 words are refused instead of counted as errors; and F1 is 0 where EVALB prints ``nan``.
 """
 
@@ -70,8 +70,8 @@ class BracketScores(BracketCounts):
 
     ``errors`` and ``skipped`` are among the ``sentences``; everything else is counted over the other, valid
     ones. ``crossing`` is the number of predicted brackets that cross a gold one; ``uncrossed`` sentences have
-    none, ``nearly_uncrossed`` ones at most two. ``complete`` sentences have all brackets right and no other,
-    ``exact`` ones all tags besides. ``words`` are those not deleted.
+    none, ``nearly_uncrossed`` ones at most two. ``complete`` sentences have exactly the gold brackets;
+    ``exact`` ones also have all tags right. ``words`` are those not deleted.
     """
 
     sentences: int = 0
@@ -102,7 +102,7 @@ class BracketScores(BracketCounts):
 
     @property
     def average_crossing(self) -> float:
-        """Crossing brackets a valid sentence."""
+        """Crossing brackets per valid sentence."""
         return _ratio(1.0 * self.crossing, self.valid)
 
     @property

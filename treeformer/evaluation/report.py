@@ -39,7 +39,7 @@ _RUN_FACTS = ("seed", "finished", "updates", "best_step", "averaged", "parameter
 class Report:
     """Scores of a run on a split; ``print(report)`` shows them with their intervals or signatures.
 
-    scores: by name; the first is the main score.
+    scores: the scores by name; the first is the main score.
     by_length: number of examples and main score for lengths of 1 to 10 words, 11 to 20, and so on.
     by_group: number of examples and main score by group, such as attractors; empty if there is one group.
     facts: split, number of examples, seconds, device, versions, decoding options, facts about the run.

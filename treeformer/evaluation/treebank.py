@@ -1,8 +1,8 @@
 """Bracket scores of many sentences: all of them, by length, by label.
 
-A tree is a sentence. To EVALB a line is one, whatever it holds: several trees on a line are one sentence to
-it, and an empty line is a skipped one. A lone preterminal ``(NN dog)`` reads as ``(NN (NN dog))``, which has
-a bracket; to EVALB it has none.
+Here each tree is one sentence. EVALB treats each line as one sentence: several trees on a line are one
+sentence, and an empty line is a skipped one. A lone preterminal ``(NN dog)`` is read as ``(NN (NN dog))``,
+which has a bracket; in EVALB it has none.
 """
 
 from collections import Counter, defaultdict

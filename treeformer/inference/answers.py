@@ -33,8 +33,8 @@ class Classification:
 
     text: as it was given; the words of a tree that was given.
     label: the most probable class.
-    probabilities: of all classes, in their order.
-    tree: that the model read, over whole words.
+    probabilities: probabilities of all classes, in their order.
+    tree: the tree the model read, over whole words.
     phrases: every word and phrase in post-order, the whole text last; empty for models that read words
         alone. A model that was trained on labels of whole texts was never taught labels of phrases.
     failures: sentences that the parser failed on; their trees are flat.
@@ -68,7 +68,7 @@ class Translation:
 class WordAlignment:
     """Cross-attention of one word of a translation, mean over layers, heads and pieces.
 
-    word: of the translation.
+    word: a word of the translation.
     nodes: the share of attention on nodes; the rest lies on leaves.
     weights: for each word of the source, then for each node in post-order.
     """
@@ -113,7 +113,7 @@ class PartAttention:
 
     weights: ``[layers][heads][parts]``, each row sums to one.
     visible: for each part whether the subtree mask shows it.
-    probabilities: of the classes, for this part.
+    probabilities: probabilities of the classes, for this part.
     accumulated: None for words, and for models without accumulation.
     """
 
@@ -124,7 +124,7 @@ class PartAttention:
 
 
 def as_json(answer: Classification | Translation | PartAttention) -> dict[str, Any]:
-    """An answer as what JSON can hold."""
+    """The answer as a JSON-serialisable dict."""
     kind: Any = type(answer)
     return dict(_adapter(kind).dump_python(answer, mode="json"))
 

@@ -30,8 +30,8 @@ def part_attention(
     """What a part of a tree attends to, by layer and head.
 
     Args:
-        classifier: whose encoder attends.
-        reading: of that classifier.
+        classifier: the model to inspect.
+        reading: a reading of its processor.
         part: a word, or a node counted after the words.
         hierarchical_embeddings: False leaves them out in all layers.
     """

@@ -37,8 +37,8 @@ def load_run(
     """The model of a run, ready to answer.
 
     Args:
-        folder: that ``treeformer train`` wrote.
-        kind: of task that the model must be for; None for any.
+        folder: a run folder written by ``treeformer train``.
+        kind: required kind of task; None for any.
         device: ``cpu`` or ``cuda``; by default a GPU where there is one.
         bf16: compute in bfloat16.
     """

@@ -30,8 +30,8 @@ def classified_text(answer: Classification, classes: tuple[str, ...], paint: Pai
     """The tree as text, with the mark of its class after each label.
 
     Args:
-        answer: of a `Classifier`.
-        classes: of that classifier.
+        answer: result of a `Classifier`.
+        classes: its class names.
         paint: puts a background colour behind a text.
     """
     marks = dict(zip(classes, marks_of(classes), strict=True))

@@ -101,8 +101,8 @@ class Translator:
 
         Args:
             examples: sources.
-            count: of hypotheses, at most the number of beams.
-            beams, length_penalty: of the search; by default those of the recipe.
+            count: number of hypotheses, at most the number of beams.
+            beams, length_penalty: settings of the search; by default those of the recipe.
             seconds: the search raises TimeoutError after this time.
         """
         end = math.inf if seconds is None else time.monotonic() + seconds

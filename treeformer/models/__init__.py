@@ -1,4 +1,4 @@
-"""One file a system. All follow the conventions of Hugging Face transformers."""
+"""One file per system. All follow the conventions of Hugging Face transformers."""
 
 from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
 from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration

@@ -55,8 +55,8 @@ class BiLstmLayer(nn.Module):
     for them, and a CUDA graph cannot hold them.
 
     Args:
-        width: of what it reads.
-        d_model: of what it returns, half of it from each direction.
+        width: width of the vectors that it reads.
+        d_model: width of the states that it returns, half of it from each direction.
     """
 
     def __init__(self, width: int, d_model: int) -> None:

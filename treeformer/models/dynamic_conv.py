@@ -26,7 +26,7 @@ class DynamicConvConfig(TransformerConfig):
     """Sizes of a Dynamic Conv: those of the Transformer, and the following.
 
     Args:
-        attention_heads: of convolutions and of attention to the source.
+        attention_heads: heads of the convolutions and of the attention to the source.
         encoder_kernels, decoder_kernels: width of the kernels in each layer, odd in the encoder. Layers
             beyond the list have the last width. Default: 3, 7, 15, 31, 31, …
         convolution: ``dynamic`` for kernels that each position predicts, or ``lightweight`` for fixed ones.
@@ -94,7 +94,7 @@ def kernel_widths(name: str, given: object, layers: int) -> list[int]:
     """One width for each layer; layers beyond the given widths have the last one."""
     widths = list(KERNELS[:layers]) if given is None else given
     if not isinstance(widths, list) or not 1 <= len(widths) <= layers:
-        raise ValueError(f"{name}: expected a list of 1 to {layers} widths, one a layer, got {given!r}")
+        raise ValueError(f"{name}: expected a list of 1 to {layers} widths, one per layer, got {given!r}")
     for width in widths:
         if not isinstance(width, int) or width < 1:
             raise ValueError(f"{name}: expected whole numbers, at least 1, got {given!r}")

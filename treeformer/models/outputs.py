@@ -20,8 +20,8 @@ class EncoderOutput(ModelOutput):
 
     last_hidden_state: ``[B, s, d]``; for tree systems the s states are [leaves ; nodes].
     hidden_states: before the first layer and after each, ``[B, s, d]``.
-    attentions: one ``[B, H, s, s]`` a layer.
-    leaf_weights: one ``[B, H or 1, n]`` a layer, the weights w of accumulation, with attentions.
+    attentions: one ``[B, H, s, s]`` per layer.
+    leaf_weights: one ``[B, H or 1, n]`` per layer, the weights w of accumulation, with attentions.
     mask: ``[B, s]``, True for states of tokens and nodes, False for padding; None if nothing is padded.
     batch: the trees, for systems that read them.
     """
@@ -41,7 +41,7 @@ class ClassificationOutput(ModelOutput):
     loss: mean over all given targets, if there were any.
     logits: ``[B, labels]`` of the sentence.
     leaf_logits, node_logits: ``[B, n, labels]`` and ``[B, m, labels]`` of words and phrases (tree systems).
-    hidden_states, attentions, leaf_weights: of the encoder.
+    hidden_states, attentions, leaf_weights: as in `EncoderOutput`.
     """
 
     loss: Tensor | None = None
@@ -59,9 +59,9 @@ class TranslationOutput(ModelOutput):
 
     loss: mean over all target tokens, if labels were given.
     logits: ``[B, q, vocab_size]``.
-    decoder_attentions, cross_attentions: one ``[B, H, q, q]`` and ``[B, H, q, s]`` a layer.
-    cross_leaf_weights: one ``[B, H or 1, n]`` a layer, the weights w of accumulation in cross-attention.
-    encoder_…: of the encoder.
+    decoder_attentions, cross_attentions: one ``[B, H, q, q]`` and ``[B, H, q, s]`` per layer.
+    cross_leaf_weights: one ``[B, H or 1, n]`` per layer, the weights w of accumulation in cross-attention.
+    encoder_…: outputs of the encoder.
     """
 
     loss: Tensor | None = None

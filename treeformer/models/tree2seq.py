@@ -54,8 +54,8 @@ class Tree2SeqEncoderOutput(EncoderOutput):
 class Tree2SeqEncoder(TreeEncoder):
     """An LSTM over the words, and a Tree-LSTM over its states. ``node_ids`` are ignored.
 
-    The decoder starts in the state of an additional node over the root and the last word, which has
-    parameters of its own.
+    The decoder starts in the state of an additional node over the root and the last word; this node
+    has separate parameters.
     """
 
     def __init__(self, config: Tree2SeqConfig) -> None:

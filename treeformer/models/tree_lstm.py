@@ -23,7 +23,7 @@ class TreeLstmConfig(SystemConfig):
         vocab_size, num_labels: see `SystemConfig`.
         d_model: width of the states.
         embedding_dim: width of the word vectors, None for d_model.
-        composition: ``child-sum``, for any trees; or ``binary``, for trees with two children a node at most.
+        composition: ``child-sum`` for any trees, or ``binary`` for trees with at most two children per node.
         dropout: on word vectors, and on states before the classifier.
     """
 

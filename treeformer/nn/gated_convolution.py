@@ -127,7 +127,7 @@ class GatedDecoderLayer(nn.Module):
     Args:
         channels: width of the states.
         d_model: width of embeddings, keys and values.
-        width, dropout: of the convolution.
+        width, dropout: settings of the convolution.
     """
 
     def __init__(self, channels: int, d_model: int, width: int, *, dropout: float = 0.0) -> None:

@@ -119,7 +119,7 @@ class DecoderLayer(nn.Module):
 
     Args:
         self_attention: an `Attention`, or another module with ``look_back``.
-        cross_attention: to the memory.
+        cross_attention: attention to the memory.
         d_model, ffn_dim, dropout, norm: as in every layer here.
     """
 

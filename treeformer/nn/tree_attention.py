@@ -34,7 +34,7 @@ class TreeAttention(MultiHeadAttention):
         accumulate: False leaves node values as they are, without hierarchical embeddings (an ablation).
         hierarchical_embeddings: False leaves them out (an ablation).
         subtree_mask: False lets everything see everything in self-attention (an ablation).
-        implementation: of the accumulation, see `treeformer.ops.accumulate`.
+        implementation: how accumulation is computed, see `treeformer.ops.accumulate`.
     """
 
     def __init__(

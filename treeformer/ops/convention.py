@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | a branch is averaged over | its nodes and its leaf | its nodes |
 | vertical row of node t above leaf j | nodes from t down to j | depth of t from the root, from 1 |
-| leaf weights | one for all heads, no bias | one a head, with a bias |
+| leaf weights | one for all heads, no bias | one per head, with a bias |
 """
 
 from __future__ import annotations

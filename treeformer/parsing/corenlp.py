@@ -49,9 +49,9 @@ class CoreNlpParser(Parser):
         folder: CoreNLP's jars; default: ``CORENLP_HOME``, else where ``treeformer parser install`` puts them.
         memory: Java's largest heap.
         threads: number of concurrent requests.
-        port: of the server; 0 for any free port.
+        port: port of the server; 0 for any free port.
         timeout: seconds for a request; the lines of a batch that takes longer are parsed one by one.
-        address: of a running server, ``http://HOST:PORT``; then none is started or stopped.
+        address: address of a running server, ``http://HOST:PORT``; then none is started or stopped.
     """
 
     def __init__(

@@ -84,7 +84,7 @@ class ManagedServer(Server):
     """A server that is started on the first request, restarted after a crash, and stopped with this process.
 
     Args:
-        class_path: of the jars.
+        class_path: class path of the jars.
         memory: largest heap, such as ``4g``.
         threads: number of concurrent requests.
         port: 0 for any free port.

@@ -27,7 +27,7 @@ _TENSORS = ".safetensors"
 
 @dataclass
 class Position:
-    """How far training is."""
+    """Training progress."""
 
     step: int = 0  #: updates done
     epoch: int = 0

@@ -22,8 +22,8 @@ class DevSet:
 
     Args:
         recipe: the experiment, resolved.
-        corpus: with a split ``dev``.
-        processes: share the work.
+        corpus: a corpus with a split ``dev``.
+        processes: the processes that share the examples.
     """
 
     def __init__(self, recipe: Recipe, corpus: PreparedCorpus, processes: Processes) -> None:
@@ -60,7 +60,7 @@ class DevSet:
         return scores
 
     def _right(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Whether each class is predicted right; nothing is for a translator."""
+        """Whether each class is predicted correctly; all False for a translator."""
         if self._manifest.kind == "translation":
             return torch.zeros_like(targets, dtype=torch.bool)
         return right_halves(logits, targets) if self._manifest.halves else right_classes(logits, targets)

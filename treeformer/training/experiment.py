@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,17 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from treeformer.data.batching import BatchPlan, loader
+from treeformer.chunking import split_by_padding
+from treeformer.data.batching import BatchPlan, input_tensors, loader
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.data.split import Examples
+from treeformer.data.split import Examples, Split
 from treeformer.data.vectors import read_vectors, vector_width
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import build, size_names
 from treeformer.nn import ScaledEmbedding
+from treeformer.ops import TreeBatch
+from treeformer.ops.levels import child_counts
 from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe, TrainingRecipe
 
-Parts = list[dict[str, Tensor]]  #: the batches of one update that one process works on
+Shards = list[dict[str, Tensor]]  #: the batches of one update that one process works on
+_CELLS = 2**22  # leaves times nodes that are checked at once
 
 
 def build_model(recipe: Recipe, corpus: PreparedCorpus) -> PreTrained:
@@ -38,11 +42,39 @@ def build_model(recipe: Recipe, corpus: PreparedCorpus) -> PreTrained:
     )
 
 
+def check_trees(model: PreTrained, corpus: PreparedCorpus) -> None:
+    """Refuse a node with more than two children for a model with ``composition: binary``.
+
+    On a GPU the model itself does not check this; see `treeformer.nn.tree_lstm.TreeLstm`.
+    """
+    if getattr(model.config, "composition", None) != "binary":
+        return
+    for name in corpus.manifest.splits:
+        for number, children in _most_children(corpus[name]):
+            if children > 2:
+                raise ValueError(
+                    f"{corpus.folder}: a node of example {number + 1} of {name} has {children} children "
+                    "(words or pieces of words, and nodes), but composition: binary reads at most 2; "
+                    "use binary trees, or composition: child-sum"
+                )
+
+
+def _most_children(split: Split) -> Iterator[tuple[int, int]]:
+    """The number of each example, and the largest number of children of its nodes."""
+    widths = split.sizes[:, :2].max(1)
+    order = np.argsort(widths, kind="stable").tolist()
+    for numbers in split_by_padding(order, lambda number: int(widths[number]) ** 2, budget=_CELLS):
+        inputs = input_tensors(split.columns(np.array(numbers)))
+        leaves = inputs["attention_mask"].sum(1)
+        batch = TreeBatch.from_spans(inputs["node_spans"], inputs["node_mask"], leaves)
+        yield from zip(numbers, child_counts(batch).amax(1).tolist(), strict=True)
+
+
 @dataclass(frozen=True)
 class VectorCounts:
-    """Number of words that are one token, and of those that have a vector."""
+    """Number of words with a vector, among the words that are one token."""
 
-    found: int
+    with_vector: int
     words: int
 
 
@@ -85,28 +117,28 @@ def endless_updates(
     *,
     epoch: int = 0,
     place: int = 0,
-) -> Generator[Parts, None, None]:
-    """For each update the parts of this process, epoch after epoch.
+) -> Generator[Shards, None, None]:
+    """For each update the shards of this process, epoch after epoch.
 
     Args:
-        examples: the examples that the plan was made for.
+        examples: the examples of the plan.
         plan: which examples make up each update.
-        training: says into how many parts a process splits its share.
-        processes: share the examples of an update.
+        training: its ``accumulation`` is the number of shards per process.
+        processes: the processes that share the examples of an update.
         epoch, place: start in this epoch, after ``place`` of its updates.
     """
-    parts = training.accumulation
+    shards = training.accumulation
     while True:
         batches = loader(
             examples,
             plan,
             epoch,
             first=place,
-            rank=list(range(processes.rank * parts, (processes.rank + 1) * parts)),
-            shards=processes.count * parts,
+            rank=list(range(processes.rank * shards, (processes.rank + 1) * shards)),
+            shards=processes.count * shards,
             workers=training.workers,
             pin_memory=processes.device.type == "cuda",
         )
-        while update := list(islice(batches, parts)):
+        while update := list(islice(batches, shards)):
             yield update
         epoch, place = epoch + 1, 0

@@ -22,8 +22,9 @@ from treeformer.training import checkpoints
 from treeformer.training.checkpoints import Checkpoint, Position
 from treeformer.training.dev import DevSet, check_dev_settings
 from treeformer.training.experiment import (
-    Parts,
+    Shards,
     build_model,
+    check_trees,
     endless_updates,
     initialise_embeddings,
     training_examples,
@@ -55,7 +56,7 @@ def train(
         recipe: the experiment, or a path to its YAML file.
         corpus: what `treeformer.data.preparation.prepare` returned, or its folder.
         output: the run folder.
-        seed: of weights, order and dropout.
+        seed: seed of weights, order and dropout.
         device: ``cpu`` or ``cuda``; by default a GPU where there is one.
         progress: receives log lines; by default they go to standard error.
         overrides: changes to the YAML file, such as ``training.updates=100``.
@@ -94,9 +95,10 @@ class _Trainer:
             torch.cuda.reset_peak_memory_stats(processes.device)
         torch.manual_seed(seed)
         self.model = build_model(recipe, corpus).train()
+        check_trees(self.model, corpus)
         nn.Module.to(self.model, processes.device)
         torch.manual_seed(seed + 7919 * processes.rank)  # dropout differs between processes
-        self.updater = Updater(self.model, self.training, processes=processes.count)
+        self.updater = Updater(self.model, self.training, process_count=processes.count)
         self.examples = training_examples(recipe, corpus)
         self.plan = BatchPlan(self.examples.sizes, recipe.system.reads, self.training.tokens, seed)
         self.dev = DevSet(recipe, corpus, processes) if "dev" in corpus.manifest.splits else None
@@ -123,7 +125,7 @@ class _Trainer:
         with stop_signals() as stop, closing(remaining) as updates:
             start = time.perf_counter() - position.seconds
             while not self._is_over():
-                rate = self._update(self.throughput.next_parts(updates))
+                rate = self._update(self.throughput.next_shards(updates))
                 if self._is_due(self.training.log_every):
                     self._log(rate)
                 position.seconds = time.perf_counter() - start
@@ -156,11 +158,11 @@ class _Trainer:
             return self._resume(checkpoint or checkpoints.load(run.state / str(step)))
         self.progress.log(
             f"{run.folder}: {run.recipe.model}, {parameters:,} parameters, "
-            f"{len(self.examples):,} examples, {len(self.plan):,} updates an epoch"
+            f"{len(self.examples):,} examples, {len(self.plan):,} updates per epoch"
         )
         if vectors is not None:
             self.progress.log(
-                f"{run.recipe.vectors}: vectors of {vectors.found:,} of {vectors.words:,} words"
+                f"{run.recipe.vectors}: vectors of {vectors.with_vector:,} of {vectors.words:,} words"
             )
         return Position()
 
@@ -172,18 +174,18 @@ class _Trainer:
         if self.processes.first and position.best_step:
             try:
                 best = checkpoints.load(self.run.state / str(position.best_step))
-            except ValueError as error:  # it was overtaken by a later one, which is damaged
+            except ValueError as error:  # pruned after a later best checkpoint, which is now damaged
                 self.progress.log(f"warning: {error}; the exported model is kept for now")
             else:
                 self.run.export(best.tensors["model"])
         self.progress.log(f"{self.run.folder}: resumes after update {position.step}")
         return position
 
-    def _update(self, parts: Parts) -> float:
+    def _update(self, shards: Shards) -> float:
         """Change the weights once; return the learning rate."""
         position = self.position
-        for part in parts:
-            self.updater.add(part)
+        for shard in shards:
+            self.updater.add(shard)
         position.step += 1
         position.place += 1
         if position.place == len(self.plan):

@@ -1,4 +1,4 @@
-"""Losses: sums over the targets of a batch, so that the parts of an update can be added up."""
+"""Losses: sums over the targets of a batch, so that the shards of an update can be added up."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ class Throughput:
         self._waiting = 0.0
         self._tokens = 0
 
-    def next_parts(self, updates: Iterator[list[dict[str, Tensor]]]) -> list[dict[str, Tensor]]:
-        """The parts of the next update, counted and timed."""
+    def next_shards(self, updates: Iterator[list[dict[str, Tensor]]]) -> list[dict[str, Tensor]]:
+        """The shards of the next update, counted and timed."""
         start = time.perf_counter()
-        parts = next(updates)
+        shards = next(updates)
         self._waiting += time.perf_counter() - start
-        masks = [part[name] for part in parts for name in _MASKS if name in part]
+        masks = [shard[name] for shard in shards for name in _MASKS if name in shard]
         self._tokens += sum(int(mask.sum()) for mask in masks)
-        return parts
+        return shards
 
     def line(self, step: int, epoch: int, rate: float, totals: Totals) -> dict[str, Any]:
         """Metrics since the last line; the last three entries are times and differ from run to run."""
@@ -58,10 +58,10 @@ class Throughput:
 
 
 class MetricsFile:
-    """``metrics.jsonl`` of a run, one JSON object a line.
+    """``metrics.jsonl`` of a run, one JSON object per line.
 
     Args:
-        folder: the run.
+        folder: the run folder.
         step: the update after which training resumes; lines of later updates are cut off.
         tensorboard: write the numbers for TensorBoard, too.
         enabled: write at all.

@@ -26,7 +26,7 @@ class ParsedSentence(NamedTuple):
 
     @classmethod
     def of(cls, tree: Tree) -> ParsedSentence:
-        """What a tree teaches. ROOT is left out: every sentence has it."""
+        """The training targets of a tree. ROOT is left out: every sentence has it."""
         spans: dict[tuple[int, int], str] = {}
         for label, span in zip(tree.labels, tree.spans, strict=True):
             if label not in ("ROOT", "TOP"):
@@ -76,7 +76,7 @@ class ParserCorpus:
     """All sentences on the device, one after the other, and the features of their words.
 
     Args:
-        sentences: of the treebank.
+        sentences: the sentences of the treebank.
         inventory: numbers labels and tags.
         device: where batches are built.
     """

@@ -23,7 +23,7 @@ class Processes:
     """All processes of a run; without torchrun this process alone.
 
     Args:
-        device: ``cpu``, ``cuda``, or None for a GPU where there is one. Each process uses another GPU.
+        device: ``cpu``, ``cuda``, or None for a GPU where there is one. Each process uses a different GPU.
     """
 
     def __init__(self, device: str | None = None) -> None:
@@ -35,7 +35,7 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this process writes files and reports."""
+        """Whether this is rank 0, the process that writes files and logs."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
@@ -49,11 +49,11 @@ class Processes:
         return gather_object(values) if self.count > 1 else values
 
     def broadcast(self, value: T) -> T:
-        """The value of the first process."""
+        """``value`` as rank 0 has it, on all processes."""
         return broadcast_object_list([value])[0] if self.count > 1 else value
 
     def wait(self) -> None:
-        """Wait until all processes are here."""
+        """Barrier: wait for all processes."""
         self._state.wait_for_everyone()
 
     def random_states(self) -> dict[str, Tensor]:
@@ -86,7 +86,8 @@ def stop_signals() -> Iterator[threading.Event]:
         requested.set()
         signal.signal(number, handlers[number])
 
-    if threading.current_thread() is threading.main_thread():  # only there signals can be handled
+    # signal handlers can only be set in the main thread
+    if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             handlers[number] = signal.getsignal(number)
             signal.signal(number, request)

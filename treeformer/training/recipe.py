@@ -41,7 +41,9 @@ class TrainingRecipe(Settings):
     word_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="share of source tokens that are replaced by the unknown token"
     )
-    accumulation: int = Field(default=1, ge=1, description="parts in which a process computes an update")
+    accumulation: int = Field(
+        default=1, ge=1, description="shards in which a process computes its share of an update"
+    )
     bf16: bool = Field(default=False, description="compute in bfloat16 where that is safe")
     evaluate_every: int = Field(default=500, ge=1, description="updates between two evaluations on dev")
     metric: Metric | None = Field(

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 from torch import Tensor
 
 from treeformer.configuration import Settings
@@ -48,15 +48,23 @@ class RunFacts(BaseModel, extra="allow"):
     seconds: float = 0.0
     peak_memory: int = 0  #: in bytes
 
+    @field_validator("vectors", mode="before")
+    @classmethod
+    def _of_version_0_1(cls, vectors: Any) -> Any:
+        """Version 0.1.0 wrote ``found`` for ``with_vector``."""
+        if isinstance(vectors, dict) and "found" in vectors:
+            return {"with_vector": vectors["found"], "words": vectors["words"]}
+        return vectors
+
 
 class Run:
     """The folder of one training. An existing folder is resumed if it is of the same experiment.
 
     Args:
-        folder: of the run; it need not exist.
+        folder: the run folder; it need not exist.
         recipe: the experiment, resolved.
         corpus: the prepared corpus.
-        seed: of weights, order and dropout.
+        seed: seed of weights, order and dropout.
     """
 
     def __init__(self, folder: Path, recipe: Recipe, corpus: PreparedCorpus, seed: int) -> None:

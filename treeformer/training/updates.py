@@ -1,4 +1,4 @@
-"""One update of the weights: gradients of a batch, summed over its parts and all processes, then Adam."""
+"""One update of the weights: gradients, summed over all shards and processes, then Adam."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Totals(NamedTuple):
 
 
 class Updater:
-    """A model and its optimiser. An update is one `add` for each part of a batch, then one `step`.
+    """A model and its optimiser. An update is one `add` for each shard, then one `step`.
 
-    The loss of an update is the sum over its targets divided by their number, over all parts and processes.
-    Parts add up gradients of sums, and the step divides by the number of targets. So the update does not
-    depend on the number of parts or processes. All gradients lie in one tensor, which is summed over the
+    The loss of an update is the sum over its targets divided by their number, over all shards and processes.
+    Shards add up gradients of sums, and the step divides by the number of targets. So the update does not
+    depend on the number of shards or processes. All gradients lie in one tensor, which is summed over the
     processes at once.
 
     Args:
-        model: on its device; its parameters are all of one dtype.
+        model: the model, on its device; its parameters are all of one dtype.
         training: the settings.
-        processes: number of processes over which gradients are summed.
+        process_count: number of processes over which gradients are summed.
         recorder: records CUDA graphs; by default there is one on a GPU if the settings ask for graphs.
     """
 
@@ -45,12 +45,12 @@ class Updater:
         model: nn.Module,
         training: TrainingRecipe,
         *,
-        processes: int = 1,
+        process_count: int = 1,
         recorder: Recorder | None = None,
     ) -> None:
         self.model = model
         self.training = training
-        self.processes = processes
+        self.process_count = process_count
         self.device = next(model.parameters()).device
         on_gpu = self.device.type == "cuda"
         if recorder is None and training.graphs and on_gpu:
@@ -68,7 +68,7 @@ class Updater:
             self._graphed_step = GraphedStep(self._apply_gradients, recorder)
 
     def add(self, batch: Mapping[str, Tensor]) -> None:
-        """Add the gradients of one part of an update."""
+        """Add the gradients of one shard of an update."""
         if self._graphed_batches is None:
             self._add_gradients(batch)
         else:
@@ -77,7 +77,7 @@ class Updater:
     def step(self, rate: float) -> None:
         """Change the weights with this learning rate and reset the gradients."""
         self.rate.fill_(rate)
-        if self.processes > 1:
+        if self.process_count > 1:
             torch.distributed.all_reduce(self.gradients)
             torch.distributed.all_reduce(self.sums)
         if self._graphed_step is None:
@@ -119,7 +119,7 @@ class Updater:
 
     @torch.no_grad()
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Copy weights into the memory of the model's, which CUDA graphs are bound to."""
+        """Copy weights into the model in place, because CUDA graphs hold the addresses."""
         for name, tensor in self.model.state_dict().items():
             tensor.copy_(weights[name])
 

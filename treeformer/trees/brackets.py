@@ -85,7 +85,7 @@ def read_tree_lines(
 
 
 def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
-    """Write trees one a line to a path or an open text stream.
+    """Write trees, one per line, to a path or an open text stream.
 
     A path that ends in ``.xz``, ``.gz`` or ``.bz2`` is compressed. The file is written under another name and
     then moved, so it appears whole or not at all.

@@ -1,7 +1,7 @@
 r"""Words in bracket files: ``-LRB-`` and ``-RRB-`` stand for ``(`` and ``)``.
 
-Encoding is lossless. A word that really holds ``-LRB-`` is written ``\-LRB-``, and backslashes right before
-it are doubled; every other backslash (``\/`` and ``\*`` in SST) is kept.
+Encoding is lossless. A word that literally contains ``-LRB-`` is written ``\-LRB-``. Backslashes directly
+before an encoded bracket or an escaped ``-LRB-`` are doubled; all others (``\/`` and ``\*`` in SST) are kept.
 
 >>> decode_word("f-LRB-x-RRB-"), decode_word(r"1\/2"), encode_word("("), encode_word("-LRB-")
 ('f(x)', '1\\/2', '-LRB-', '\\-LRB-')
@@ -10,7 +10,7 @@ it are doubled; every other backslash (``\/`` and ``\*`` in SST) is kept.
 import re
 
 _ENCODED = re.compile(r"(?<!\\)((?:\\\\)*)(?:-([LR])RB-|\\(-[LR]RB)(?=-))")
-_CRITICAL = re.compile(r"(?<!\\)(\\*+)([()]|-[LR]RB)")
+_NEEDS_ESCAPE = re.compile(r"(?<!\\)(\\*+)([()]|-[LR]RB)")
 _BRACKETS = {"L": "(", "R": ")"}
 _CODES = {"(": "-LRB-", ")": "-RRB-"}
 
@@ -26,8 +26,8 @@ def encode_word(word: str) -> str:
         return word
     backwards: list[str] = []
     end = len(word)
-    follower = ""
-    for match in reversed(list(_CRITICAL.finditer(word))):
+    follower = ""  # the encoded character after the match: before "-", a literal -LRB needs its backslash
+    for match in reversed(list(_NEEDS_ESCAPE.finditer(word))):
         rest = word[match.end() : end]
         follower = rest[:1] or follower
         slashes, core = match.groups()

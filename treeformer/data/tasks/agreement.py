@@ -13,14 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from treeformer.data.sample import BadLine, Sample, place, text_lines, tree_lines
-from treeformer.data.tasks.task import Part, Task, ToParse
+from treeformer.data.sample import BadLine, Sample, location, text_lines, tree_lines
+from treeformer.data.tasks.task import SplitFiles, Task, ToParse
 from treeformer.trees.tree import Unary
 
 _CLASSES = ("VBZ", "VBP")
 
 
-class AgreementPart(Part):
+class AgreementFiles(SplitFiles):
     """A file of prefixes: JSON lines with ``tokens, verb, label, n_attractors``, or ``label<TAB>prefix``."""
 
     attractors: int = Field(default=0, description="number of attractors, where the file does not name it")
@@ -36,7 +36,7 @@ class AgreementTask(Task):
     """Singular (VBZ) or plural (VBP); scores are broken down by the number of attractors."""
 
     name: Literal["agreement"]
-    splits: Mapping[str, AgreementPart] = Field(description="files of each split; train is required")
+    splits: Mapping[str, AgreementFiles] = Field(description="files of each split; train is required")
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -47,8 +47,8 @@ class AgreementTask(Task):
         lines = ("" if isinstance(prefix, BadLine) else " ".join(prefix.words) for prefix in prefixes)
         return ToParse(lines, tokenized=True, one_per_line=True)
 
-    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
-        attractors = part.attractors if isinstance(part, AgreementPart) else 0
+    def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+        attractors = split.attractors if isinstance(split, AgreementFiles) else 0
         return {"file": _prefixes(files["file"], attractors), "trees": tree_lines(files["trees"], unary)}
 
     def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
@@ -56,7 +56,7 @@ class AgreementTask(Task):
         if tuple(word for tree in trees for word in tree.words) == prefix.words:
             return Sample(trees, label=prefix.label, group=prefix.attractors)
         problem = "expected a tree over exactly the words before the verb"
-        return BadLine(place(files["trees"], number), "other words", problem)
+        return BadLine(location(files["trees"], number), "other words", problem)
 
 
 def _prefixes(path: Path, attractors: int) -> Iterator[_Prefix | BadLine]:
@@ -66,13 +66,15 @@ def _prefixes(path: Path, attractors: int) -> Iterator[_Prefix | BadLine]:
         try:
             prefix = read(line, attractors)
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            yield BadLine(place(path, number), "no example", f"expected words, a verb and its label: {error}")
+            yield BadLine(
+                location(path, number), "no example", f"expected words, a verb and its label: {error}"
+            )
             continue
         if not prefix.words:
-            yield BadLine(place(path, number), "nothing before the verb", "expected words before the verb")
+            yield BadLine(location(path, number), "nothing before the verb", "expected words before the verb")
         elif prefix.label not in _CLASSES:
             problem = f"expected the label VBZ or VBP, found {prefix.label!r}"
-            yield BadLine(place(path, number), "no label", problem)
+            yield BadLine(location(path, number), "no label", problem)
         else:
             yield prefix
 

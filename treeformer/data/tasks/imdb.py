@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from treeformer.data.sample import BadLine, Sample, place, text_lines, tree_lines
-from treeformer.data.tasks.task import Part, Task, ToParse
+from treeformer.data.sample import BadLine, Sample, location, text_lines, tree_lines
+from treeformer.data.tasks.task import SplitFiles, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees.tree import Unary
 
@@ -41,12 +41,12 @@ class ImdbTask(Task):
         lines = (one_line(text.replace("<br />", " ")) for text in texts)
         return ToParse(lines, tokenized=False, one_per_line=False)
 
-    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+    def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         return {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
 
     def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
         line, trees = values
-        where = place(files["file"], number)
+        where = location(files["file"], number)
         try:
             label = json.loads(line)["label"]
         except (json.JSONDecodeError, KeyError, TypeError) as error:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from treeformer.data.sample import BadLine, Sample, place, tree_lines
-from treeformer.data.tasks.task import DEV, Part, Task, ToParse
+from treeformer.data.sample import BadLine, Sample, location, tree_lines
+from treeformer.data.tasks.task import DEV, SplitFiles, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees import Tree, TreeFormatError, read_trees
 from treeformer.trees.files import COMPRESSED, numbered_lines
@@ -50,7 +50,7 @@ class LabelledTask(Task):
         lines = (one_line(text) for text in texts)
         return ToParse(lines, tokenized=False, one_per_line=False)
 
-    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+    def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         columns: dict[str, Iterator[Any]] = {"file": _rows(files["file"])}
         if self.tree is None:
             columns["trees"] = tree_lines(files["trees"], unary)
@@ -60,16 +60,16 @@ class LabelledTask(Task):
 
     def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
         (line, row), trees = values
-        where = place(files["file"], line)
+        where = location(files["file"], line)
         label = row.get(self.label)
         if label is None or label == "":
             return BadLine(where, "no label", self._missing(self.label, row))
-        return Sample(trees, label=str(label), place=where)
+        return Sample(trees, label=str(label), location=where)
 
     def _trees_inside(self, path: Path, unary: Unary) -> Iterator[list[Tree] | BadLine]:
         """The trees in the brackets of each row."""
         for number, row in _rows(path):
-            where, text = place(path, number), row.get(str(self.tree))
+            where, text = location(path, number), row.get(str(self.tree))
             if not text:
                 yield BadLine(where, "no tree", self._missing(str(self.tree), row))
                 continue
@@ -108,10 +108,10 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise ValueError(
-                f"{place(path, number)}: expected a JSON object on each line: {error}"
+                f"{location(path, number)}: expected a JSON object on each line: {error}"
             ) from error
         if not isinstance(row, dict):
-            raise ValueError(f"{place(path, number)}: expected a JSON object, found {type(row).__name__}")
+            raise ValueError(f"{location(path, number)}: expected a JSON object, found {type(row).__name__}")
         yield number, row
 
 
@@ -121,7 +121,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
         for row in reader:
             yield reader.line_num, row
     except csv.Error as error:
-        raise ValueError(f"{place(path, reader.line_num)}: expected CSV: {error}") from error
+        raise ValueError(f"{location(path, reader.line_num)}: expected CSV: {error}") from error
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, Row]]:

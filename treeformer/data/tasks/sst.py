@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from treeformer.data.sample import BadLine, Sample, place, tree_lines
-from treeformer.data.tasks.task import Part, Task, ToParse
+from treeformer.data.sample import BadLine, Sample, location, tree_lines
+from treeformer.data.tasks.task import SplitFiles, Task, ToParse
 from treeformer.trees import Tree, binarise, collapse
 from treeformer.trees.tree import Unary, trusted_tree
 
@@ -57,14 +57,14 @@ class SstTask(Task):
         )
         return ToParse(lines, tokenized=True, one_per_line=True)
 
-    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+    def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         """Sentiment trees and parses; binary trees have no chains, so ``unary`` changes nothing."""
         return {role: tree_lines(files[role], "collapse") for role in ("file", "trees")}
 
     def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine | None:
         """The sample of a sentence; None for a neutral sentence that is skipped."""
         (scored, *more_scored), (parsed, *more_parsed) = values
-        where = place(files["file"], number)
+        where = location(files["file"], number)
         if scored.words != parsed.words or more_scored or more_parsed:
             problem = f"expected one tree over the words of {files['trees']}:{number}"
             return BadLine(where, "other words", problem)

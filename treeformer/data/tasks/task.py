@@ -19,10 +19,10 @@ TRAIN, DEV = "train", "dev"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-class Part(Settings):
+class SplitFiles(Settings):
     """The files of one split, as paths below the data folder."""
 
-    file: str = Field(description="file of examples, one a line")
+    file: str = Field(description="file of examples, one per line")
     trees: str | None = Field(
         default=None, description="file with a line of trees for each example; parsed if missing"
     )
@@ -55,15 +55,15 @@ class Task(Settings):
     """A task: the ``task`` part of a recipe, and how its files become samples."""
 
     language: str = Field(default="en", description="language of the text that models read")
-    splits: Mapping[str, Part] = Field(description="files of each split; train is required")
+    splits: Mapping[str, SplitFiles] = Field(description="files of each split; train is required")
 
     kind: ClassVar[TaskKind] = "classification"
     documents: ClassVar[bool] = False  #: every example gets a root DOC, single sentences included
-    binary: ClassVar[bool] = False  #: trees are binary, and so are made parses of new text
+    binary: ClassVar[bool] = False  #: training trees are binary, so parses of new text are binarised
 
     @field_validator("splits")
     @classmethod
-    def _has_train(cls, splits: Mapping[str, Part]) -> Mapping[str, Part]:
+    def _has_train(cls, splits: Mapping[str, SplitFiles]) -> Mapping[str, SplitFiles]:
         if TRAIN not in splits:
             raise ValueError(f"expected a split {TRAIN}, got {', '.join(splits) or 'none'}")
         wrong = [name for name in splits if not _NAME.fullmatch(name)]
@@ -96,16 +96,18 @@ class Task(Settings):
         """The text of a split that must be parsed."""
 
     @abstractmethod
-    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+    def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         """The values of each line of the files of a split, by role; `BadLine` for a bad line."""
 
     @abstractmethod
     def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine | None:
         """The sample of a line from its ``values``, one of each column; None to skip the line."""
 
-    def samples(self, part: Part, files: Mapping[str, Path], unary: Unary) -> Iterator[Sample | BadLine]:
+    def samples(
+        self, split: SplitFiles, files: Mapping[str, Path], unary: Unary
+    ) -> Iterator[Sample | BadLine]:
         """The sample of each line of a split, or why there is none."""
-        for row in aligned_lines(files, self.columns(part, files, unary)):
+        for row in aligned_lines(files, self.columns(split, files, unary)):
             sample = row if isinstance(row, BadLine) else self.sample(files, row[0], *row[1])
             if sample is not None:
                 yield sample

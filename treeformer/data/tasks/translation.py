@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from treeformer.data.sample import BadLine, Sample, place, text_lines, tree_lines
-from treeformer.data.tasks.task import Part, Task, TaskKind, ToParse
+from treeformer.data.sample import BadLine, Sample, location, text_lines, tree_lines
+from treeformer.data.tasks.task import SplitFiles, Task, TaskKind, ToParse
 from treeformer.data.tokens import Tokens, detokenize, tokenize, unescape
 from treeformer.parsing.contractions import contract
 from treeformer.trees.tree import Unary
 
 
-class ParallelPart(Part):
+class ParallelFiles(SplitFiles):
     """Two files whose lines belong together."""
 
-    target: str = Field(description="translations, one a line")
+    target: str = Field(description="translations, one per line")
     first: int | None = Field(default=None, ge=1, description="use only the first lines, this many")
 
     def texts(self) -> dict[str, str]:
@@ -35,7 +35,7 @@ class TranslationTask(Task):
         default=None, description="given: source lines are tokens; by default the parser tokenises"
     )
     target_tokens: Tokens = Field(default="moses", description="given: target lines are tokens")
-    splits: Mapping[str, ParallelPart] = Field(description="files of each split; train is required")
+    splits: Mapping[str, ParallelFiles] = Field(description="files of each split; train is required")
 
     kind: ClassVar[TaskKind] = "translation"
 
@@ -54,8 +54,8 @@ class TranslationTask(Task):
         lines = text_lines(files["file"])
         return ToParse(map(unescape, lines) if given else lines, tokenized=given, one_per_line=False)
 
-    def columns(self, part: Part, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
-        first = part.first if isinstance(part, ParallelPart) else None
+    def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+        first = split.first if isinstance(split, ParallelFiles) else None
         return {
             "file": islice(_nonempty_lines(files["file"], "empty source"), first),
             "target": islice(_nonempty_lines(files["target"], "empty target"), first),
@@ -66,7 +66,7 @@ class TranslationTask(Task):
         _, target, trees = values
         tokens = tokenize(target, self.target_tokens, self.target_language)
         if not tokens:
-            return BadLine(place(files["target"], number), "empty target", "expected tokens, found none")
+            return BadLine(location(files["target"], number), "empty target", "expected tokens, found none")
         given = self.target_tokens == "given"
         text = detokenize(tokens, self.target_language) if given else target.strip()
         if self.language == "fr":  # CoreNLP's trees have *de le* where the text has *du*
@@ -77,5 +77,5 @@ class TranslationTask(Task):
 def _nonempty_lines(path: Path, reason: str) -> Iterator[str | BadLine]:
     """The lines of a file; an empty line is bad."""
     for number, line in enumerate(text_lines(path), start=1):
-        empty = BadLine(place(path, number), reason, "expected text, found an empty line")
+        empty = BadLine(location(path, number), reason, "expected text, found an empty line")
         yield line if line.strip() else empty
