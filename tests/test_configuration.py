@@ -8,6 +8,7 @@ import pytest
 
 from treeformer.configuration import Settings
 from treeformer.training.parser_training import ParserRecipe
+from treeformer.training.recipe import Recipe
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -86,3 +87,59 @@ def test_an_override_changes_one_of_two_keys_that_share_a_yaml_alias(tmp_path: P
 
     both = Both.load(path, ["b.sizes.width=2"])
     assert (both.a.sizes["width"], both.b.sizes["width"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("learning: {learning_rate: .inf}", r"learning\.learning_rate: expected a finite number"),
+        ("learning: {learning_rate: 1e999}", r"learning\.learning_rate: input should be a finite number"),
+        ("seed: .nan", "seed: expected a finite number"),
+        ("seed: &a [*a, .inf]", r"seed\.1: expected a finite number"),
+        ("name: 2024-13-01", "month must be in 1..12; quote the value if it is text.* line 1, column 7"),
+        ("seed: " + "[" * 5000, "not YAML: nested too deeply"),
+        ("seed: " + "9" * 5000, "not YAML: Exceeds the limit"),
+        ("\xff", "not YAML"),
+        ("? [a]\n: b", "not YAML"),
+    ],
+)
+def test_numbers_are_finite_and_broken_yaml_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=rf"recipe\.yaml: .*{message}") as raised:
+        ParserRecipe.load(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_overrides_are_finite_and_sizes_without_a_type_too(tmp_path: Path) -> None:
+    path = RECIPES / "sst5.yaml"
+    for override, key in [
+        ("training.learning_rate=.inf", r"training\.learning_rate"),
+        ("systems.tree-transformer.sizes.dropout=.nan", r"systems\.tree-transformer\.sizes\.dropout"),
+    ]:
+        with pytest.raises(ValueError, match=rf"sst5\.yaml: {key}: expected a finite number"):
+            Recipe.load(path, [override])
+    with pytest.raises(ValueError, match="--set training.clip=2024-13-01: not YAML: month must be"):
+        Recipe.load(path, ["training.clip=2024-13-01"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "expected a JSON object, found list"),
+        ("{", "expected a JSON object: "),
+        ("\xff", "expected a JSON object: "),
+        ('{"a": ' + "[" * 100_000, "nested too deeply"),
+        ('{"width": "wide"}', "width: input should be a valid integer"),
+        ('{"width": NaN}', "width: expected a finite number"),
+        ('{"widht": 1}', r"widht: no such key, did you mean width\?"),
+    ],
+)
+def test_json_of_the_wrong_shape_is_refused_by_file_and_key(tmp_path: Path, text: str, message: str) -> None:
+    class Sizes(Settings):
+        width: int = 1
+
+    path = tmp_path / "sizes.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=rf"sizes\.json: .*{message}"):
+        Sizes.load_json(path)

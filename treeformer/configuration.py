@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
@@ -13,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class Settings(BaseModel):
-    """Base class of recipes and their parts: immutable, and unknown keys are errors."""
+    """Base class of recipes and their parts: immutable; unknown keys and infinite numbers are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @classmethod
     def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
@@ -26,13 +28,23 @@ class Settings(BaseModel):
             overrides: each ``key=value``, as in ``training.updates=100``. The value is YAML. It replaces the
                 value in the file, or adds a key that the file does not have.
         """
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        path = Path(path)
+        content = _read_yaml(path.read_bytes(), str(path))
         for override in overrides:
             _apply(override, content)
         cls.give_overrides_priority(content, [override.partition("=")[0] for override in overrides])
+        return cls._validate(content, path)
+
+    @classmethod
+    def load_json(cls, path: Path) -> Self:
+        """Read a JSON file; ``ValueError`` names the file, the key and what is expected."""
+        return cls._validate(read_json(path), path)
+
+    @classmethod
+    def _validate(cls, content: Any, path: Path) -> Self:
+        key = _infinite(content)
+        if key is not None:
+            raise ValueError(f"{path}: {key}: expected a finite number")
         try:
             return cls.model_validate(content)
         except ValidationError as error:
@@ -54,6 +66,56 @@ def nested_settings(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from nested_settings(argument)
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; ``ValueError`` names the file if it holds anything else."""
+    try:
+        content = json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise ValueError(f"{path}: expected a JSON object, found one nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: expected a JSON object: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
+    return content
+
+
+class _YamlLoader(yaml.SafeLoader):
+    """Names line and column of values that look like a date or a number and are none."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+        except (ValueError, OverflowError) as error:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{error}; quote the value if it is text", node.start_mark
+            ) from error
+
+
+def _read_yaml(text: str | bytes, source: str) -> Any:
+    """The value of a YAML document; ``source`` is its name in errors."""
+    try:
+        return yaml.load(text, _YamlLoader)
+    except RecursionError as error:
+        raise ValueError(f"{source}: not YAML: nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ValueError(f"{source}: not YAML: {' '.join(str(error).split())}") from error
+
+
+def _infinite(content: Any) -> str | None:
+    """The key of a number that is infinite or NaN, None if there is none."""
+    waiting: list[tuple[str, Any]] = [("", content)]
+    visited: set[int] = set()
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            return key
+        if isinstance(value, (dict, list)) and id(value) not in visited:  # YAML aliases may form a cycle
+            visited.add(id(value))
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [(f"{key}.{name}" if key else str(name), item) for name, item in items]
+    return None
+
+
 def _apply(override: str, content: Any) -> None:
     """Set one key of ``content``."""
     key, equals, text = override.partition("=")
@@ -67,10 +129,7 @@ def _apply(override: str, content: Any) -> None:
         content = content[part]
     if not isinstance(content, dict):
         raise ValueError(f"--set {override}: {key.rpartition('.')[0] or 'the recipe'} has no keys")
-    try:
-        content[last] = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"--set {override}: not YAML: {' '.join(str(error).split())}") from error
+    content[last] = _read_yaml(text, f"--set {override}")
 
 
 def _describe(location: tuple[int | str, ...], message: str, kind: type[Settings]) -> str:
