@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said_in_one_line(runs: Path, tmp_path: Path) -> None:
         assert isinstance(result.exception, ValueError)  # which `main` prints, see below
         assert message in str(result.exception)
         assert "\n" not in str(result.exception)
-    result = treeformer("translate", "--model", str(translator), "--trees", text="(NN ok)\n(S\n")
-    assert result.returncode == 1
-    assert result.stderr.startswith("treeformer: <stdin>:2:1: ")
-    assert result.stderr.count("\n") == 1
+    process = treeformer("translate", "--model", str(translator), "--trees", text="(NN ok)\n(S\n")
+    assert process.returncode == 1
+    assert process.stderr.startswith("treeformer: <stdin>:2:1: ")
+    assert process.stderr.count("\n") == 1

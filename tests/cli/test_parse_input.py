@@ -147,7 +147,7 @@ class TestDisk:
         text.write_text("".join(f"The cat number {number} sleeps.\n" for number in range(600)))
         arguments = ("parse", str(text), "--parser-command", program(FLAT), "--output", str(output))
         full = treeformer(*arguments, largest_file=20_000)
-        assert_refused(full, f"{output}.partial: File too large; finished lines are kept")
+        assert_refused(full, f"{output}: File too large; finished lines are kept")
         assert not output.exists()
         again = treeformer(*arguments)
         assert again.returncode == 0, again.stderr
@@ -165,25 +165,27 @@ class TestDisk:
         assert result.returncode == 1
         assert result.stderr.decode().splitlines()[-1] == "treeformer: [Errno 28] No space left on device"
 
-    def test_another_parser_or_another_text_does_not_resume(self, tmp_path: Path) -> None:
-        text, output = tmp_path / "text", tmp_path / "trees"
-        text.write_text("It rains.\n" * 600)
-        arguments = ("parse", str(text), "--output", str(output))
-        treeformer(*arguments, "--parser-command", program(FLAT), largest_file=3000)
-        begun = (tmp_path / "trees.partial").read_bytes()
-        assert_refused(treeformer(*arguments), f"{output}.partial: begun with parser = 'en, command")
-        text.write_text("It rains!\n" * 600)
-        other = treeformer(*arguments, "--parser-command", program(FLAT))
-        assert_refused(other, f"{output}.partial: begun with input = '6000 bytes")
-        assert begun.startswith((tmp_path / "trees.partial").read_bytes())
+    @pytest.mark.parametrize("from_file", [True, False])
+    def test_another_parser_or_another_text_does_not_resume(self, from_file: bool, tmp_path: Path) -> None:
+        file, output = tmp_path / "text", tmp_path / "trees"
+        begun = tmp_path / ".trees.treeformer" / "trees"
+        command = ("parse", *([str(file)] if from_file else []), "--output", str(output))
+        flat = ("--parser-command", program(FLAT))
 
-    def test_a_shorter_text_does_not_resume(self, tmp_path: Path) -> None:
-        (tmp_path / "trees.partial").write_text("(ROOT (X a))\n(ROOT (X b))\n")
-        arguments = ("parse", "--parser-command", program(FLAT), "--output", str(tmp_path / "trees"))
-        result = treeformer(*arguments, text="a\n")
-        assert result.returncode == 1
-        assert "expected the text of the earlier run, got one of only 1 lines" in result.stderr
-        assert not (tmp_path / "trees").exists()
+        def run(text: str, *arguments: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
+            file.write_text(text)
+            return treeformer(*command, *arguments, text="" if from_file else text, largest_file=limit)
+
+        run("It rains.\n" * 600, *flat, limit=3000)
+        before = begun.read_bytes()
+        assert_refused(run("It rains.\n" * 600), f"{output}: begun with parser = 'en, command")
+        changed = "It rains.\n" * 20 + "It pours.\n" * 580
+        assert_refused(run(changed, *flat), f"{output}: begun with another text: line 21 of the text differs")
+        short = "It rains.\n"
+        assert_refused(run(short, *flat), f"{output}: begun with another text: the text has only 1 lines")
+        assert before.startswith(begun.read_bytes())
+        assert run("It rains.\n" * 600, *flat).returncode == 0
+        assert output.read_text() == "(X (Y It) (Y rains) (Y .))\n" * 600
 
     def test_what_cannot_be_written_or_would_be_lost_is_refused_at_once(self, tmp_path: Path) -> None:
         text, folder = tmp_path / "text", tmp_path / "folder"
@@ -193,6 +195,7 @@ class TestDisk:
             (folder, "expected the name of a file, got a folder or a device"),
             (text, "expected another file than the text itself"),
             (tmp_path / "trees.gz", "trees are written as plain text, which .gz is not"),
+            (tmp_path / "none" / "trees", "no such folder"),
         ]:
             assert_refused(treeformer("parse", str(text), "--output", str(output)), message)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "text"]

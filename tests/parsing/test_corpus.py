@@ -113,7 +113,7 @@ def test_the_error_of_a_worker_is_raised(parser: type[Parser], message: str) -> 
 def test_a_killed_run_resumes_without_a_lost_or_repeated_line(tmp_path: Path) -> None:
     texts = tmp_path / "texts"
     texts.write_text("".join(f"The cat number {k} sleeps. It purrs.\n\n" for k in range(3000)))
-    output, partial = tmp_path / "trees", tmp_path / "trees.partial"
+    output, partial = tmp_path / "trees", tmp_path / ".trees.treeformer" / "trees"
     command = [sys.executable, "-m", "treeformer", "parse", str(texts), "--output", str(output)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120

@@ -40,8 +40,9 @@ def test_an_interrupted_command_resumes(tmp_path: Path) -> None:
     texts, output, broken = tmp_path / "texts", tmp_path / "trees", tmp_path / "broken"
     texts.write_text("".join(f"The cat number {number} sleeps.\n" for number in range(CHUNK_LINES + 9)))
     whole = treeformer("parse", str(texts))
-    (tmp_path / "trees.partial").write_text(whole.stdout[:5000])
-    result = treeformer("parse", str(texts), "--output", str(output), "--engine", "ray", "--workers", "2")
+    arguments = ("parse", str(texts), "--output", str(output))
+    assert treeformer(*arguments, largest_file=5000).returncode == 1
+    result = treeformer(*arguments, "--engine", "ray", "--workers", "2")
     assert result.returncode == 0, result.stderr
     assert output.read_text() == whole.stdout
     assert "lines of an earlier run" in result.stderr

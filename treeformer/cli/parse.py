@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from treeformer.cli import parse_options as option
@@ -14,9 +14,10 @@ from treeformer.cli.parse_options import Device, Engine
 from treeformer.cli.parser_choice import choose_parser
 from treeformer.parsing.corpus import TreeLine, parse_lines
 from treeformer.parsing.line_parser import LineParser
-from treeformer.parsing.output import fingerprint, write_lines
+from treeformer.parsing.output import can_resume, report_path, write_lines
 from treeformer.parsing.ray_engine import parse_lines_with_ray
 from treeformer.progress import LogLines, terminal_progress
+from treeformer.storage import WorkFolder
 from treeformer.trees import TreeFormatError
 from treeformer.trees.files import COMPRESSED, numbered_lines
 
@@ -63,39 +64,47 @@ def command(
         "address": address,
     }
     if output is not None:
+        if output.is_symlink():
+            output = output.resolve()  # the file is replaced, the link stays
         _check_output(output, file)
     name, make_parser = choose_parser(parser, parser_command, language, options)
     line_parser = LineParser(make_parser, tokenized=tokenized, one_per_line=one_per_line)
-    parse = partial(_parse, file, line_parser, engine, workers)
+    lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
+    parse = partial(_parse, line_parser, engine, workers, _count_lines(file))
     if output is None:
         failures = 0
-        for line in parse(0):
+        for line in parse(lines, 0):
             print(line.text)
             failures += len(line.failures)
         sys.stdout.flush()
         hint = "; --output FILE keeps a report"
     else:
-        origin: dict[str, object] = {"parser": name, "tokenized": tokenized, "one_per_line": one_per_line}
-        if file is not None and file.is_file():
-            origin["input"] = fingerprint(file)
-        failures = write_lines(parse, output, origin)
-        hint = f", see {output}.report"
+        origin = {"parser": name, "tokenized": tokenized, "one_per_line": one_per_line}
+        try:
+            failures = write_lines(lines, parse, output, origin)
+        except KeyboardInterrupt:
+            if can_resume(output):
+                _log(
+                    "interrupted: finished lines are kept, run the same command with the same text to resume"
+                )
+            raise
+        hint = f", see {report_path(output)}"
     if failures:
         _log(f"sentences that were not parsed and have flat trees: {failures}{hint}")
 
 
 def _parse(
-    file: Path | None, line_parser: LineParser, engine: Engine, workers: int, done: int
+    line_parser: LineParser,
+    engine: Engine,
+    workers: int,
+    total: int | None,
+    lines: Iterator[str],
+    done: int,
 ) -> Iterator[TreeLine]:
-    """The parsed lines after the first ``done``, with progress on standard error."""
+    """The parsed lines, which follow ``done`` lines of an earlier run, with progress on standard error."""
     if done:
         _log(f"resuming after {done} lines of an earlier run")
-    lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
-    skipped = sum(1 for _ in islice(lines, done))
-    if skipped < done:
-        raise ValueError(f"expected the text of the earlier run, got one of only {skipped} lines")
     parse = parse_lines_with_ray if engine is Engine.RAY else parse_lines
-    total = _count_lines(file)
     # A live bar would disturb trees that are printed on the same terminal.
     progress = LogLines("lines") if sys.stdout.isatty() else terminal_progress("lines")
     start = time.monotonic()
@@ -114,10 +123,27 @@ def _check_output(output: Path, file: Path | None) -> None:
     """Refuse an output that could not be written, or that would overwrite the text."""
     if output.exists() and not output.is_file():
         raise ValueError(f"--output {output}: expected the name of a file, got a folder or a device")
-    if file is not None and output.exists() and output.samefile(file):
-        raise ValueError(f"--output {output}: expected another file than the text itself")
+    if not output.parent.is_dir():
+        raise ValueError(f"--output {output}: no such folder: {output.parent}")
     if output.suffix in COMPRESSED:
         raise ValueError(f"--output {output}: trees are written as plain text, which {output.suffix} is not")
+    work = WorkFolder(output).path
+    for written in (output, report_path(output), *work.glob("*")):
+        if written.exists() and _is_input(written, file):
+            raise ValueError(f"--output {output}: expected another file than the text itself")
+    old = output.with_name(f"{output.name}.partial")
+    if old.exists() and not _is_input(old, file):
+        _log(f"{old}: left as it is; runs that an earlier version of treeformer began are not resumed")
+
+
+def _is_input(path: Path, file: Path | None) -> bool:
+    """Whether a file is the one that is read, under this or another name."""
+    if file is not None:
+        return path.samefile(file)
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdin.fileno()))
+    except (OSError, ValueError):  # standard input is no file
+        return False
 
 
 def _count_lines(file: Path | None) -> int | None:

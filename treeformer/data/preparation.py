@@ -7,7 +7,6 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -133,13 +132,12 @@ def _parse(
     work = recipe.task.to_parse(files)
     line_parser = LineParser(parser_maker(name), tokenized=work.tokenized, one_per_line=work.one_per_line)
 
-    def parsed(done: int) -> Iterator[Any]:
-        lines = islice(work.lines, done, None)
+    def parsed(lines: Iterator[str], done: int) -> Iterator[Any]:
         for number, line in enumerate(parse_lines(lines, line_parser, workers=workers), start=done + 1):
             yield line
             progress.update(number, None, f"{split} parsed")
 
-    failures = write_lines(parsed, path, {"parser": name})
+    failures = write_lines(work.lines, parsed, path, {"parser": name})
     if failures:
         progress.log(f"{split}: the parser failed on {failures} sentences, their trees are flat")
     return path
