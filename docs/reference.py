@@ -28,7 +28,7 @@ _BOUNDS = {
 
 def commands_page() -> str:
     """The page of all commands with their arguments and options."""
-    from treeformer.cli.main import app
+    from treeformer.cli.commands import app
 
     root = typer.main.get_command(app)
     parts = [

@@ -50,7 +50,7 @@ def run_shell(text: str, place: str) -> None:
 
 
 def _run_treeformer(words: list[str], place: str) -> None:
-    from treeformer.cli.main import app
+    from treeformer.cli.commands import app
 
     files = {}
     for sign in ("<", ">"):

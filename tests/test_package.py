@@ -31,7 +31,8 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("from treeformer import load_parser", {"torch", "transformers"}),
         ("from treeformer import load_parser; load_parser('en')", {"transformers"}),
         ("from treeformer import TreeProcessor", {"transformers", "sacremoses"}),
-        ("import treeformer.cli.main", {"torch", "transformers"}),
+        ("import treeformer.cli.main", {"typer"}),  # handlers of signals come first
+        ("import treeformer.cli.commands", {"torch", "transformers"}),
         ("import treeformer.serving.server", {"torch", "transformers"}),  # only model processes hold them
         ("import treeformer.training.recipe", {"torch", "transformers"}),  # a wrong key is told at once
     ],

@@ -28,7 +28,7 @@ from treeformer.analysis import runner
 from treeformer.analysis.reproduction import Selection, listing, remake, reproduce
 from treeformer.analysis.runner import Runner
 from treeformer.analysis.workspace import Workspace
-from treeformer.cli.main import app
+from treeformer.cli.commands import app
 from treeformer.data.preparation import prepare
 from treeformer.training.recipe import Recipe
 

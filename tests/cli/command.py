@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from typer.testing import CliRunner
 
-from treeformer.cli.main import app
+from treeformer.cli.commands import app
 
 
 def treeformer(

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.command import treeformer
-from treeformer.cli.main import app
+from treeformer.cli.commands import app
 from treeformer.inference.classifier import Classifier
 
 

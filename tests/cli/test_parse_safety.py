@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,37 @@ class TestFilesOfOthers:
         assert parse("--output", link, text="It rains.\n").returncode == 0
         assert link.is_symlink()
         assert files(tmp_path / "elsewhere") == {"trees": TREE}
+
+
+SLOW = program("""
+for line in sys.stdin:
+    if 'stop' in line.split():
+        time.sleep(60)
+    print('(X', *(f'(Y {word})' for word in line.split()), end=')\\n', flush=True)
+""")
+
+
+class TestSignals:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("workers", ["1", "2"])
+    def test_an_interrupted_run_says_how_to_resume(self, number: int, workers: str, tmp_path: Path) -> None:
+        text, output = tmp_path / "text", tmp_path / "trees"
+        text.write_text("It rains.\n" * 1024 + "stop\n")
+        arguments = ["parse", str(text), "--output", str(output), "--parser-command", SLOW]
+        arguments += ["--workers", workers]
+        begun = tmp_path / ".trees.treeformer" / "trees"
+        command = [sys.executable, "-m", "treeformer", *arguments]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while not (begun.exists() and begun.read_text().count("\n") == 1024):
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(number)
+            start = time.monotonic()
+            _, errors = process.communicate()
+        assert time.monotonic() - start < 20
+        assert process.returncode == 130
+        assert errors.splitlines()[-1] == (
+            "interrupted: finished lines are kept; to resume, run the same command on the same text"
+        )
+        assert "Traceback" not in errors
+        assert begun.read_text() == TREE * 1024

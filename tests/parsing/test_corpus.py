@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 from treeformer.parsing import Parser
 from treeformer.parsing.corpus import CHUNK_CHARACTERS, CHUNK_LINES, TreeLine, line_chunks, parse_lines
+from treeformer.parsing.lifeline import end_with_parent
 from treeformer.parsing.line_parser import LineParser
 from treeformer.trees import Tree, read_tree_lines, read_trees, right_branching
 
@@ -108,6 +111,67 @@ class NoProgram(WordParser):
 def test_the_error_of_a_worker_is_raised(parser: type[Parser], message: str) -> None:
     with pytest.raises(OSError, match=message):
         list(parse_lines(LINES, LineParser(parser), workers=2))
+
+
+class Sleeper(WordParser):
+    """A parser that notes its process and then takes a minute."""
+
+    def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:
+        Path(os.environ["NOTES"], str(os.getpid())).touch()
+        time.sleep(60)
+        return super().parse_texts(texts)
+
+
+PARENT = """
+from tests.parsing.test_corpus import LINES, LineParser, Sleeper, parse_lines
+if __name__ == "__main__":
+    list(parse_lines(LINES, LineParser(Sleeper), workers=2))
+"""
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_parent(number: int, tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    environment = {**os.environ, "NOTES": str(notes), "PYTHONPATH": str(Path(__file__).parents[2])}
+    deadline = time.monotonic() + 60
+    with subprocess.Popen([sys.executable, script], env=environment, stderr=subprocess.PIPE) as parent:
+        while len(list(notes.iterdir())) < 2:
+            assert parent.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        parent.send_signal(number)
+    workers = [int(path.name) for path in notes.iterdir()]
+    while any(map(is_running, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_workers_end_when_a_pipe_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treeformer.parsing.lifeline.sys.platform", "darwin")  # no signal of the kernel
+    reader, writer = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=wait_with_lifeline, args=(reader, writer))
+    process.start()
+    writer.close()
+    process.join(20)
+    assert process.exitcode == 1
+
+
+def wait_with_lifeline(lifeline: Connection, other_end: Connection) -> None:
+    other_end.close()
+    end_with_parent(lifeline)
+    time.sleep(60)
 
 
 def test_a_killed_run_resumes_without_a_lost_or_repeated_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from treeformer.cli.main import app
+from treeformer.cli.commands import app
 from treeformer.training.recombination import recombine
 from treeformer.trees import Tree
 

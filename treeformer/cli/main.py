@@ -1,95 +1,138 @@
-"""The command ``treeformer`` and what all its commands do when something goes wrong."""
+"""The command ``treeformer``: its streams, its signals, and what it prints when something goes wrong.
+
+The commands are imported in `main`, after the handlers of signals are in place.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
-from importlib import import_module
-from io import TextIOWrapper
-from typing import Annotated
+from io import BufferedReader, BufferedWriter, RawIOBase, TextIOWrapper
+from typing import TYPE_CHECKING
 
-import typer
+if TYPE_CHECKING:
+    from types import FrameType
 
-from treeformer.cli import (
-    analyse,
-    classify,
-    draw,
-    evaluate,
-    parse,
-    parser,
-    prepare,
-    reproduce,
-    score,
-    serve,
-    train,
-    translate,
-)
-
-app = typer.Typer(
-    name="treeformer",
-    help="Neural networks that read parse trees.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("classify")(classify.command)
-app.command("draw")(draw.command)
-app.command("evaluate")(evaluate.command)
-app.command("parse")(parse.command)
-app.command("prepare")(prepare.command)
-app.command("reproduce")(reproduce.command)
-app.command("score")(score.command)
-app.command("serve")(serve.command)
-app.command("train")(train.command)
-app.command("translate")(translate.command)
-app.add_typer(analyse.app, name="analyse")
-app.add_typer(parser.app, name="parser")
-
-
-@app.callback()
-def options(
-    modules: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--import",
-            metavar="MODULE",
-            help="A module, in this folder or installed, that registers systems, parsers or tasks.",
-        ),
-    ] = None,
-) -> None:
-    """Neural networks that read parse trees."""
-    for module in modules or ():
-        if (here := os.getcwd()) not in sys.path:
-            sys.path.insert(0, here)
-        import_module(module)
+_INTERRUPTED = 130  # the status of a command that Ctrl-C ended, as in a shell
 
 
 def main() -> None:
-    """Run the command line. Bad input ends with one line on standard error and status 1, no traceback."""
-    _use_utf8()
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # errors are reported below, in one line
+    """Run the command line. Bad input ends with one line on standard error and status 1, no traceback.
+
+    Ctrl-C and SIGTERM end a command with status 130.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
-        app()
-    except BrokenPipeError:  # the reader closed the pipe, e.g. `head`
+        _prepare_streams()
+        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # errors are printed here, in one line
+        _run()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
         _drop_output()
         sys.exit(1)
-    except (ValueError, OSError, ImportError) as error:  # ImportError: an extra is not installed
-        print(f"treeformer: {error}", file=sys.stderr)
-        try:
-            sys.stdout.flush()
-        except OSError:  # writing to stdout was what failed
+    except Exception as error:
+        message = explain(error)
+        if message is None:
+            raise
+        if not _can_flush():
             _drop_output()
+            if isinstance(error, OSError):  # the error of the output itself
+                message = f"standard output: {error.strerror}"
+        print(f"treeformer: {message}", file=sys.stderr)
         sys.exit(1)
 
 
-def _use_utf8() -> None:
-    """Text is UTF-8, and lines end with a newline, regardless of the locale."""
-    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are not UTF-8 are reported by the line readers
+def explain(error: Exception) -> str | None:
+    """The message for an error of input or machine; ``None`` for an error in the code."""
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply"
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _is_out_of_memory(error)):
+        return "not enough memory: expected smaller inputs, batches or models, or fewer processes"
+    if isinstance(error, OverflowError):
+        return f"a number is too large: {error}"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, (ValueError, OSError, ImportError)):  # ImportError: an extra is not installed
+        return str(error) or type(error).__name__
+    return None
+
+
+def _run() -> None:
+    """Import and run the commands; an error of the last output is raised here, not at exit."""
+    from treeformer.cli.commands import app
+
+    try:
+        app()
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch could not allocate memory, on the CPU or on a GPU."""
+    message = str(error)
+    return "out of memory" in message or "allocate memory" in message
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+class _ClosedStream(RawIOBase):
+    """A standard stream that was closed before the start: using it is an error."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def _prepare_streams() -> None:
+    """Make text UTF-8 with lines that end with a newline, whatever the environment says."""
+    _occupy_closed_descriptors()
+    if sys.stdin is None:
+        sys.stdin = TextIOWrapper(BufferedReader(_ClosedStream("<stdin>")))
+    if sys.stdout is None:
+        sys.stdout = TextIOWrapper(BufferedWriter(_ClosedStream("<stdout>")))
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (open until the end)
+    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are not UTF-8 are found where lines are read
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 
 
+def _occupy_closed_descriptors() -> None:
+    """Open the null device for each standard stream that is closed, lest a file get its number."""
+    descriptor = 0
+    while descriptor <= 2:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
+
+
+def _can_flush() -> bool:
+    """Whether everything printed so far could be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
 def _drop_output() -> None:
-    """Discard unflushed output."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Send what is still to be written to the null device."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open until the end)

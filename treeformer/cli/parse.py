@@ -84,9 +84,7 @@ def command(
             failures = write_lines(lines, parse, output, origin)
         except KeyboardInterrupt:
             if can_resume(output):
-                _log(
-                    "interrupted: finished lines are kept, run the same command with the same text to resume"
-                )
+                _log("interrupted: finished lines are kept; to resume, run the same command on the same text")
             raise
         hint = f", see {report_path(output)}"
     if failures:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from treeformer.chunking import split_by_total
 from treeformer.parsing.failures import Failure
+from treeformer.parsing.lifeline import blocked_interrupts, end_with_parent, ignore_interrupts
 from treeformer.parsing.line_parser import LineParser
 
 CHUNK_LINES = 1024  #: largest number of lines that are parsed together
@@ -37,20 +38,32 @@ def parse_lines(lines: Iterable[str], line_parser: LineParser, *, workers: int =
             for chunk in line_chunks(lines):
                 yield from parse_chunk(chunk, line_parser)
         return
+    yield from _parse_in_processes(lines, line_parser, workers)
+
+
+def _parse_in_processes(lines: Iterable[str], line_parser: LineParser, workers: int) -> Iterator[TreeLine]:
+    """The trees of each line, by worker processes that end when this generator or this process does."""
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, spawn, _start_process, (line_parser,))
+    worker_end, lifeline = spawn.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, spawn, _start_process, (line_parser, worker_end))
     try:
         waiting: deque[Future[list[TreeLine]]] = deque()
         for chunk in line_chunks(lines):  # no more chunks in memory than keep all workers busy
-            waiting.append(pool.submit(_parse_in_process, chunk))
+            with blocked_interrupts():  # submit may start a process
+                waiting.append(pool.submit(_parse_in_process, chunk))
             if len(waiting) > 2 * workers:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
-    except BrokenProcessPool:
-        raise ChildProcessError("a worker process died: it was killed, or memory ran out") from None
+    except BaseException as error:
+        lifeline.close()  # ends workers at once, also those that are in the middle of a chunk
+        if isinstance(error, BrokenProcessPool):
+            raise ChildProcessError("a worker process died: it was killed, or memory ran out") from None
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+        lifeline.close()
+        worker_end.close()
 
 
 def line_chunks(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -69,10 +82,11 @@ def parse_chunk(lines: list[str], line_parser: LineParser) -> list[TreeLine]:
 _line_parser: LineParser  # of a worker process
 
 
-def _start_process(line_parser: LineParser) -> None:
+def _start_process(line_parser: LineParser, lifeline: Connection) -> None:
     global _line_parser
+    ignore_interrupts()
+    end_with_parent(lifeline)
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded: workers share the cores
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles it
     _line_parser = line_parser
 
 
