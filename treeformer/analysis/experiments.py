@@ -134,6 +134,9 @@ def _translation() -> Iterable[Row]:
         for system in TRANSLATORS:
             seeds = SEEDS[:2] if system in ("transformer", "tree-transformer") else SEEDS[:1]
             yield Row(task, LABELS[system], system, seeds=seeds)
+        if task in (CAPTIONS[0], TALKS[0]):
+            composed = _sizes(node_inputs="composed")
+            yield Row(task, f"{TREE}, composed nodes", "tree-transformer", "composed", composed, SEEDS[:2])
 
 
 def _sizes(**sizes: object) -> tuple[str, ...]:
