@@ -88,7 +88,9 @@ def test_training_with_graphs_gives_the_weights_of_training_without(
             for part in parts:
                 updater.add(part)
             updater.step(0.001)
-        weights.append(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
+        # A softmax ignores the bias of keys: its gradient is rounding noise, which Adam scales up.
+        compared = [p for name, p in model.named_parameters() if not name.endswith("attention.input.bias")]
+        weights.append(torch.cat([parameter.detach().flatten() for parameter in compared]))
     torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)
 
 
