@@ -143,10 +143,10 @@ def test_training_lowers_the_loss(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"encoder_kernels": [3, 4]}, r"encoder_kernels: expected odd numbers, got \[3, 4\]"),
-        ({"encoder_kernels": [3, 3, 3]}, "encoder_kernels: expected a list of 1 to 2 widths, one a layer"),
+        ({"encoder_kernels": [3, 3, 3]}, "encoder_kernels: expected a list of 1 to 2 widths, one per layer"),
         (
             {"decoder_kernels": []},
-            r"decoder_kernels: expected a list of 1 to 2 widths, one a layer, got \[\]",
+            r"decoder_kernels: expected a list of 1 to 2 widths, one per layer, got \[\]",
         ),
         ({"decoder_kernels": [0]}, r"decoder_kernels: expected whole numbers, at least 1, got \[0\]"),
         ({"convolution": "deep"}, "convolution: expected one of dynamic, lightweight, got 'deep'"),
