@@ -98,7 +98,7 @@ def test_files_may_be_compressed_and_one_may_be_standard_input(tmp_path: Path) -
             f"{A}\n\n{B}\n",
             "predicted:3: expected the end of the file as in {}/gold, found one tree",
         ),
-        (f"{A}\n", "\n", "predicted:1: expected one tree as in {}/gold, found no tree"),
+        ("\n", f"{A}\n", "predicted:1: expected no tree as in {}/gold, found one tree"),
         (f"{A} {B}\n", f"{A}\n", "predicted:1: expected 2 trees as in {}/gold, found one tree"),
         (
             f"{A}\n{B}\n",
@@ -129,3 +129,13 @@ def test_a_missing_file_and_two_standard_inputs_are_refused(tmp_path: Path) -> N
         1,
         "treeformer: GOLD and PREDICTED are both -: expected a file for at least one\n",
     )
+
+
+def test_a_line_without_a_parse_is_skipped_and_counted(tmp_path: Path) -> None:
+    result = score(tmp_path, f"{A}\n{B}\n{A} {B}\n\n", f"{A}\n(())\n\n\n")
+    assert (result.returncode, result.stderr) == (0, "")
+    table = rows(result.stdout)
+    assert table["sentences"] == ["4", "4"]
+    assert table["skipped"][0] == "3"
+    assert table["scored"] == ["1", "1"]
+    assert table["F1"] == ["100.00", "100.00"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests.evaluation.evalb import LINES, Evalb, printed
 from tests.evaluation.pairs import Pair, pair, pairs, realistic_tree
 from treeformer import Tree
-from treeformer.evaluation import score_trees
+from treeformer.evaluation import score_files, score_trees
 
 
 def assert_same(evalb: Evalb, sentences: Sequence[Pair]) -> None:
@@ -77,6 +78,19 @@ def test_length_counts_punctuation_and_leaves_out_traces(evalb: Evalb, words: in
     tree = _read(f"(S {'(NN a) ' * (words - 1)}{extra})")
     assert_same(evalb, [(tree, tree)])
     assert score_trees([tree], [tree]).at_most(40).sentences == int(words == 40 or "NONE" in extra)
+
+
+@pytest.mark.parametrize("failed", ["", " ", "()", "(())", "(TOP)", "(TOP )", "( (S) )", "(S", "((S) (NP))"])
+def test_a_line_without_words_is_skipped_as_in_evalb(evalb: Evalb, failed: str, tmp_path: Path) -> None:
+    gold, predicted = tmp_path / "gold", tmp_path / "predicted"
+    tree = "(S (NP (NN a)) (. .))\n"
+    gold.write_text(tree * 3)
+    predicted.write_text(f"{tree}{failed}\n{tree}")
+    scores = score_files(gold, predicted)
+    everything, short = evalb.on_files(gold, predicted)
+    assert printed(scores.all) == everything
+    assert printed(scores.at_most(40)) == short
+    assert scores.all.skipped == 1
 
 
 def _read(text: str) -> Tree:

@@ -154,7 +154,7 @@ def test_errors_can_be_collected_and_the_other_sentences_are_read() -> None:
     errors: list[TreeFormatError] = []
     trees = list(read_conllu(io.StringIO(text), on_error=errors.append))
     assert [len(tree.words) for tree in trees] == [1, 2]
-    assert [error.line for error in errors] == [4, 6, 10]
+    assert [error.line for error in errors] == [4, 6, 10, 12]
     with pytest.raises(TreeFormatError, match="<stream>:4:"):
         read(text)
 
@@ -179,3 +179,20 @@ def test_a_chain_of_ten_thousand_heads() -> None:
     text = "".join(f"{n}\tw\t_\tX\t_\t_\t{n - 1}\tr\t_\t_\n" for n in range(1, size + 1))
     (tree,) = read(text)
     assert tree.leaf_depths[-1] == size - 1
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_\n",
+        "1.1\tdu\t_\t_\t_\t_\t_\t_\t_\t_\n",
+        "# sent_id = 2\n# text = so\n",
+    ],
+)
+def test_a_sentence_without_words_is_not_dropped_in_silence(sentence: str) -> None:
+    text = f"# licence: free\n\n{rows([0])}\n{sentence}\n{rows([0])}"
+    with pytest.raises(TreeFormatError, match=r":5:1: expected words, found a sentence without any"):
+        list(read_conllu(io.StringIO(text)))
+    errors: list[TreeFormatError] = []
+    assert len(list(read_conllu(io.StringIO(text), on_error=errors.append))) == 2
+    assert [error.line for error in errors] == [5]

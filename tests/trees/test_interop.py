@@ -40,6 +40,9 @@ def test_what_has_no_tag_or_no_label_is_refused() -> None:
         from_nltk(NltkTree("S", [NltkTree("NN", ["a"]), "b"]))
     with pytest.raises(ValueError, match=r"labels\[0\] is empty"):
         from_nltk(NltkTree("S", [NltkTree("", [NltkTree("NN", ["a"])])]))
+    for unlabelled in (NltkTree(None, [NltkTree("NN", ["a"])]), NltkTree("S", [NltkTree(None, ["a"])])):
+        with pytest.raises(ValueError, match="expected a label, found None over 'a'"):
+            from_nltk(unlabelled)
     with pytest.raises(ValueError, match="without a tag"):
         from_nltk("(S (NN a))")
     with pytest.raises(ValueError, match=r"spans\[0\] = \(0, 0\) is empty"):

@@ -26,7 +26,7 @@ TAGS = {"tag_accuracy": "tag accuracy"}
 SUMMARY = COUNTS | BRACKETS | MATCHES | CROSSING | TAGS
 NOTE = """\
 Counted as in EVALB with COLLINS.prm; in percent, except counts of sentences and crossing brackets.
-  errors: tags mark other words as punctuation than in gold; skipped: no words but punctuation
+  errors: tags mark other words as punctuation than in gold; skipped: no tree, or no words but punctuation
   exact match: all brackets and all tags are right; length includes punctuation"""
 
 

@@ -10,9 +10,9 @@ Before it counts, EVALB changes both trees:
   which is also what an outermost bracket without a label reads as, is another name of ``TOP``. Unary chains
   stay.
 
-A sentence is scored if both trees then have the same words. It is *skipped* if the predicted tree has no word
-left, and an *error* if the words differ because different words were deleted by their tags. The
-length of a sentence is the number of words of its gold tree, punctuation included, traces left out.
+A sentence is scored if both trees then have the same words. It is *skipped* if there is no predicted tree, or
+no word is left of it, and an *error* if the words differ because different words were deleted by their tags.
+The length of a sentence is the number of words of its gold tree, punctuation included, traces left out.
 
 We deviate where EVALB fails: words, brackets, characters and errors have no limit; trees over other
 words are refused instead of counted as errors; and F1 is 0 where EVALB prints ``nan``.
@@ -130,9 +130,11 @@ class ScoredSentence:
     brackets: tuple[Counter[Bracket], ...] = ()
 
 
-def score_sentence(gold: Tree, predicted: Tree) -> ScoredSentence:
-    """Score one predicted tree; ``ValueError`` if the trees are over different words."""
+def score_sentence(gold: Tree, predicted: Tree | None) -> ScoredSentence:
+    """Score one predicted tree, or None where there is none; ``ValueError`` if the words differ."""
     length = len(gold.words) - gold.tags.count(_TRACE)
+    if predicted is None:
+        return ScoredSentence(length, BracketScores(sentences=1, skipped=1))
     gold_words, gold_tags, gold_brackets = _counted(gold)
     words, tags, brackets = _counted(predicted)
     if not words or words != gold_words:

@@ -5,17 +5,21 @@ sentence, and an empty line is a skipped one. A lone preterminal ``(NN dog)`` is
 which has a bracket; in EVALB it has none.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from io import StringIO
 from itertools import zip_longest
 
-from treeformer.trees import Tree, read_tree_lines
-from treeformer.trees.files import TextSource, source_name
+from treeformer.trees import Tree, TreeFormatError, read_tree_lines
+from treeformer.trees.files import TextSource, numbered_lines, source_name
 
 from .brackets import BracketCounts, BracketScores, score_sentence
 
-_Pairs = Iterable[tuple[str, Tree, Tree]]
+_Pairs = Iterable[tuple[str, Tree, Tree | None]]
+_WORDLESS = re.compile(r"\s*+(?:\(\s*+[^\s()]*+\s*+|\)\s*+)*+")  # brackets and their labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ def score_files(gold: TextSource, predicted: TextSource) -> TreebankScores:
     """The scores of the trees in one file against those in another, line by line; every tree is a sentence.
 
     Files may be compressed, see :func:`treeformer.trees.read_tree_lines`. ``ValueError`` names file and line
-    where a line is not trees, has more or fewer trees than its gold line, or has trees over other words.
+    where a line is not trees, has more or fewer trees than its gold line, or has trees over other words. A
+    predicted line without words is skipped.
     """
     return _scores(_paired_lines(gold, predicted))
 
@@ -104,17 +109,38 @@ def _numbered(gold: Iterable[Tree], predicted: Iterable[Tree]) -> _Pairs:
         yield f"tree {number}", gold_tree, tree
 
 
-def _paired_lines(gold: TextSource, predicted: TextSource) -> Iterator[tuple[str, Tree, Tree]]:
-    """Pairs of trees, each called by its file and line."""
-    gold_lines, lines = (read_tree_lines(each, unary="keep", strip=False) for each in (gold, predicted))
+def _paired_lines(gold: TextSource, predicted: TextSource) -> Iterator[tuple[str, Tree, Tree | None]]:
+    """Pairs of trees, each called by its file and line; None for the trees of a line without words."""
+    gold_lines = read_tree_lines(gold, unary="keep", strip=False)
+    lines = _predicted_lines(predicted)
     for number, (gold_trees, trees) in enumerate(zip_longest(gold_lines, lines), start=1):
         place = f"{source_name(predicted)}:{number}"
+        if trees == [] and gold_trees:
+            for gold_tree in gold_trees:
+                yield place, gold_tree, None
+            continue
         if len(gold_trees or ()) != len(trees or ()):
             raise ValueError(
                 f"{place}: expected {_amount(gold_trees)} as in {source_name(gold)}, found {_amount(trees)}"
             )
         for gold_tree, tree in zip(gold_trees or (), trees or (), strict=True):
             yield place, gold_tree, tree
+
+
+def _predicted_lines(source: TextSource) -> Iterator[list[Tree]]:
+    """The trees of each line; none for a line without words."""
+    with closing(numbered_lines(source)) as lines:
+        for number, line in lines:
+            if _WORDLESS.fullmatch(line):
+                yield []
+                continue
+            try:
+                (trees,) = read_tree_lines(StringIO(line), unary="keep", strip=False)
+            except TreeFormatError as error:
+                raise TreeFormatError(
+                    error.problem, file=source_name(source), line=number, column=error.column
+                ) from None
+            yield trees
 
 
 def _amount(trees: list[Tree] | None) -> str:

@@ -94,7 +94,7 @@ def write_trees(trees: Iterable[Tree], target: TextSource) -> None:
         target.writelines(f"{tree}\n" for tree in checked_trees(trees))
         return
     path = Path(target)
-    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open_for_writing(os.fspath(unfinished), path.suffix) as stream:
             write_trees(trees, stream)

@@ -25,6 +25,7 @@ from .tree import Tree
 _COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 
 _RANGE_OR_EMPTY_NODE = re.compile(r"\d+[-.]\d+")
+_SENTENCE_COMMENT = re.compile(r"#\s*(sent_id|text)\s*=")
 
 Labels = Literal["deprel", "upos"]
 Tags = Literal["upos", "xpos"]
@@ -58,8 +59,8 @@ def read_conllu(
     """The sentences of a CoNLL-U file or open text stream, each as a tree.
 
     A node is labelled with the relation of its head (``labels="upos"``: its part of speech), a leaf tagged
-    with its universal part of speech (``tags="xpos"``: that of the treebank). A sentence that is no tree
-    raises ``TreeFormatError``; ``on_error``, if given, is called with the error instead.
+    with its universal part of speech (``tags="xpos"``: that of the treebank). A sentence that is no tree or
+    has no words raises ``TreeFormatError``; ``on_error``, if given, is called with the error instead.
     """
     if labels not in ("deprel", "upos"):
         raise ValueError(f"labels = {labels!r}: expected 'deprel' or 'upos'")
@@ -72,33 +73,41 @@ def _read_conllu(source: TextSource, labels: Labels, tags: Tags, on_error: OnErr
     """The trees of ``source``."""
     file = source_name(source)
     with closing(numbered_lines(source)) as lines:
-        for sentence in _sentences(lines):
+        for first_line, sentence in _sentences(lines):
             try:
                 rows = _word_rows(sentence, file)
-                tree = _tree(rows, labels, tags) if rows else None
+                if not rows:
+                    problem = "expected words, found a sentence without any"
+                    raise TreeFormatError(problem, file=file, line=first_line, column=1)
+                tree = _tree(rows, labels, tags)
             except TreeFormatError as error:
                 if on_error is None:
                     raise
                 on_error(error)
             else:
-                if tree:
-                    yield tree
+                yield tree
 
 
-def _sentences(lines: NumberedLines) -> Iterator[list[tuple[int, str]]]:
-    """The numbered lines of each sentence, without comments."""
+def _sentences(lines: NumberedLines) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+    """The number of the first line of each sentence, and its numbered lines without comments.
+
+    A comment with the name or text of a sentence begins one, even if no words follow.
+    """
+    first_line = 0
     sentence: list[tuple[int, str]] = []
     for number, line in lines:
         text = line.removesuffix("\n")
         if text.startswith("#"):
-            continue
-        if text.strip(" \t"):
+            if _SENTENCE_COMMENT.match(text):
+                first_line = first_line or number
+        elif text.strip(" \t"):
+            first_line = first_line or number
             sentence.append((number, text))
-        elif sentence:
-            yield sentence
-            sentence = []
-    if sentence:
-        yield sentence
+        elif first_line:
+            yield first_line, sentence
+            first_line, sentence = 0, []
+    if first_line:
+        yield first_line, sentence
 
 
 def _word_rows(sentence: list[tuple[int, str]], file: str) -> list[_Row]:

@@ -41,11 +41,11 @@ def from_nltk(nltk_tree: Any) -> Tree:
         if not isinstance(part, tree_class):
             raise ValueError(f"nltk_tree: expected Tree(TAG, [word]), found {quoted(part)} without a tag")
         if start >= 0:
-            labels.append(str(part.label()))
+            labels.append(_label(part))
             spans.append((start, len(words)))
         elif len(part) == 1 and isinstance(part[0], str):
             words.append(decode_word(part[0]))
-            tags.append(str(part.label()))
+            tags.append(_label(part))
         else:
             waiting.append((part, len(words)))
             waiting += [(child, -1) for child in reversed(part)]
@@ -54,6 +54,14 @@ def from_nltk(nltk_tree: Any) -> Tree:
     elif not labels[-1]:
         labels[-1] = "ROOT"
     return Tree(words, tags, labels, spans)
+
+
+def _label(part: Any) -> str:
+    """The label of an ``nltk.Tree`` as text: nltk also takes numbers and symbols of grammars."""
+    label = part.label()
+    if label is None:
+        raise ValueError(f"nltk_tree: expected a label, found None over {quoted(' '.join(part.leaves()))}")
+    return str(label)
 
 
 def _nltk_tree_class() -> Any:
