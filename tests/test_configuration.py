@@ -119,7 +119,7 @@ def test_overrides_are_finite_and_sizes_without_a_type_too(tmp_path: Path) -> No
     ]:
         with pytest.raises(ValueError, match=rf"sst5\.yaml: {key}: expected a finite number"):
             Recipe.load(path, [override])
-    with pytest.raises(ValueError, match="--set training.clip=2024-13-01: not YAML: month must be"):
+    with pytest.raises(ValueError, match=r"--set training\.clip=2024-13-01: not YAML: month must be"):
         Recipe.load(path, ["training.clip=2024-13-01"])
 
 

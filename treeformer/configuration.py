@@ -79,12 +79,12 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-class _YamlLoader(yaml.SafeLoader):
+class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]
     """Names line and column of values that look like a date or a number and are none."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+            return super().construct_object(node, deep)
         except (ValueError, OverflowError) as error:
             raise yaml.constructor.ConstructorError(
                 None, None, f"{error}; quote the value if it is text", node.start_mark
