@@ -170,7 +170,7 @@ def main() -> None:
     print(f"\n2. Train both models side by side, {recipe.training.updates} updates each")
     trainings = train_all(options.set, output / "prepared", output)
 
-    print("\n3. Score both on the test set: accuracy in % (95 % confidence interval)")
+    print("\n3. Score both on unseen sentences: accuracy in % (95 % confidence interval)")
     reports = [evaluate(output / system.folder, "test", device="cpu") for system in SYSTEMS]
     print(f"{scores(reports, trainings)}\n{difference(output)}")
 

@@ -4,6 +4,7 @@ import ast
 import importlib.metadata
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("import treeformer.cli.main", {"typer"}),  # handlers of signals come first
         ("import treeformer.cli.commands", {"torch", "transformers"}),
         ("import treeformer.serving.server", {"torch", "transformers"}),  # only model processes hold them
-        ("import treeformer.training.recipe", {"torch", "transformers"}),  # a wrong key is told at once
+        ("import treeformer.training.recipe", {"torch", "transformers"}),  # a wrong key is reported at once
     ],
 )
 def test_an_import_loads_no_more_than_it_needs(statement: str, absent: set[str]) -> None:
@@ -84,14 +85,85 @@ ROOMS = (
     *("trees", "ops", "nn", "parsing", "data", "models", "inference", "evaluation", "training"),
     *("analysis", "serving", "cli"),
 )
+BESIDE_THE_ROOMS = ("chunking", "configuration", "machine", "progress", "storage")
+PACKAGE = Path(treeformer.__file__).parent
+
+
+def imported_modules(source: str, package: str) -> Iterator[str]:
+    """Full names of the modules and names that a file of ``package`` imports, wherever it does."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                module = ".".join([*parents, module] if module else parents)
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def forbidden_imports(source: str, package: str, allowed: set[str]) -> list[str]:
+    """Imports of modules and rooms of treeformer that are not ``allowed``."""
+    parts = [name.split(".") for name in imported_modules(source, package)]
+    known = {*ROOMS, *BESIDE_THE_ROOMS}
+    return [
+        ".".join(name)
+        for name in parts
+        if name[0] == "treeformer" and len(name) > 1 and name[1] in known - allowed
+    ]
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_rooms_above_it(room: str) -> None:
-    for path in Path(treeformer.__file__).parent.joinpath(room).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("treeformer."):
-                imported = node.module.split(".")[1]
-                assert imported not in ROOMS or ROOMS.index(imported) <= ROOMS.index(room), (
-                    f"{path}: {node.module}"
-                )
+    allowed = {*ROOMS[: ROOMS.index(room) + 1], *BESIDE_THE_ROOMS}
+    for path in PACKAGE.joinpath(room).rglob("*.py"):
+        package = ".".join(["treeformer", *path.relative_to(PACKAGE).parent.parts])
+        assert not forbidden_imports(path.read_text(encoding="utf-8"), package, allowed), path
+
+
+@pytest.mark.parametrize("module", BESIDE_THE_ROOMS)
+def test_a_module_beside_the_rooms_imports_no_room(module: str) -> None:
+    source = PACKAGE.joinpath(f"{module}.py").read_text(encoding="utf-8")
+    assert not forbidden_imports(source, "treeformer", set(BESIDE_THE_ROOMS))
+
+
+def test_every_module_is_in_a_room_or_known_to_be_beside_them() -> None:
+    files = {path.stem for path in PACKAGE.glob("*.py")}
+    assert files == {*BESIDE_THE_ROOMS, "__init__", "__main__"}
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ROOMS)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import treeformer.training.loop",
+        "import treeformer.training.loop as loop",
+        "import os, treeformer.training",
+        "from treeformer import training",
+        "from treeformer.training import loop",
+        "from treeformer.training.loop import train",
+        "from ..training.loop import train",
+        "from .. import training",
+        "def f():\n    from treeformer.training.loop import train",
+        "if TYPE_CHECKING:\n    import treeformer.training.recipe",
+    ],
+)
+def test_an_import_of_a_room_below_is_detected(statement: str) -> None:
+    (forbidden,) = forbidden_imports(statement, "treeformer.data", {"trees", "data", "storage"})
+    assert forbidden.startswith("treeformer.training")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import treeformer.trees.tree",
+        "from treeformer import __version__, storage",
+        "from treeformer.storage import write_file",
+        "from .split import Split",
+        "from . import corpus",
+        "from ..trees import Tree",
+        "import torch.training",
+    ],
+)
+def test_other_imports_are_allowed(statement: str) -> None:
+    assert forbidden_imports(statement, "treeformer.data", {"trees", "data", "storage"}) == []
