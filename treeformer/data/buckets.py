@@ -31,7 +31,7 @@ class _Group(NamedTuple):
     """Cells (sizes that occur) with one common shape, and the best way to split them."""
 
     cells: Numbers  #: indices of cells
-    saving: int  #: of padding, by the split
+    saving: int  #: padding that the split saves
     side: NDArray[np.bool_]  #: the cells of the second half
 
 

@@ -25,7 +25,7 @@ class SplitCounts(Settings):
     """Counts of one split."""
 
     examples: int
-    leaves: int  #: of all examples together, like nodes and targets
+    leaves: int  #: sum over all examples, like nodes and targets
     nodes: int
     targets: int
     longest: tuple[int, int, int]  #: largest number of leaves, nodes and targets of one example
@@ -36,11 +36,11 @@ class SplitCounts(Settings):
 class Manifest(Settings):
     """Origin and content of a prepared corpus: ``manifest.json``."""
 
-    version: str  #: of treeformer
+    version: str  #: version of treeformer
     recipe: dict[str, Any]  #: the ``data`` part of the recipe, complete
     sources: dict[str, str]  #: SHA-256 by file name
     kind: TaskKind
-    language: str  #: of the text that models read
+    language: str  #: language of the text that models read
     parser: str  #: name and version of the parser
     vocab_size: int
     node_vocab_size: int

@@ -49,14 +49,14 @@ class ProcessorSettings(Settings):
     """Settings of a processor beside its vocabulary: ``processor.json``."""
 
     kind: TaskKind
-    language: str  #: of the text that models read
+    language: str  #: language of the text that models read
     parser: str  #: for text: embedded, corenlp, a folder or a registered name
     trees: TreeKind
     unary: Unary
     documents: bool  #: a single sentence gets a root DOC, too
     binary: bool  #: parses are binarised, because the training trees are binary
     tokenized: bool  #: text consists of tokens already
-    labels: tuple[str, ...]  #: of nodes; ``<unk>`` and ``DOC`` first
+    labels: tuple[str, ...]  #: labels of nodes; ``<unk>`` and ``DOC`` first
     classes: tuple[str, ...]  #: empty for translation
     halves: bool  #: accuracy asks only which half of the classes is likelier
     target_language: str | None = None

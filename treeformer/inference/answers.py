@@ -21,7 +21,7 @@ Numbers = list[list[list[float]]]  #: ``[layers][heads][positions]``
 class Phrase:
     """A word or phrase and its class."""
 
-    span: Span  #: of words, half-open
+    span: Span  #: span of words, half-open
     label: str
     text: str
     probabilities: tuple[float, ...]

@@ -33,7 +33,7 @@ from treeformer.nn.stacks import Past
 class Memory:
     """What a decoder reads of the source. It is the same in all steps, so the cache keeps it."""
 
-    keys_values: Sequence[KeysValues]  #: of each layer's cross-attention, ``[B, H, s, K]``
+    keys_values: Sequence[KeysValues]  #: keys and values of each layer's cross-attention, ``[B, H, s, K]``
     mask: Tensor | None  #: ``[B, s]``, False for padding
     start: tuple[Tensor, ...] = ()  #: initial states ``[B, d]`` of a recurrent decoder
     leaf_weights: Layers | None = None  #: weights w of accumulation in each layer's cross-attention

@@ -71,7 +71,7 @@ class TreeComposition(nn.Module):
     as scaled embeddings have: the states do, by the norm.
 
     Args:
-        d_model, inner_dim, dropout: of the cell.
+        d_model, inner_dim, dropout: settings of the cell.
     """
 
     def __init__(self, d_model: int, inner_dim: int | None = None, *, dropout: float = 0.0) -> None:

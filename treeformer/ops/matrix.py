@@ -14,7 +14,7 @@ from torch import Tensor
 from treeformer.ops.batch import TreeBatch
 from treeformer.ops.convention import Convention, Operands, branch_lengths
 
-COUNTING = torch.float64  #: of the counts of table rows, which are differences of sums
+COUNTING = torch.float64  #: dtype of the counts of table rows, which are differences of sums
 
 
 def accumulate(operands: Operands) -> Tensor:
@@ -92,7 +92,7 @@ class TableMatrices(NamedTuple):
     nodes: Tensor  #: ``[B, 1, m, exact vertical rows]``; see `table_matrices`
     starts: Tensor  #: ``[B, 1, m, size / 2 + 1]``, transform of how many nodes above i start at each leaf
     horizontal_rows: int  #: the number of exact ones
-    size: int  #: of the transform, a power of two; nodes above i start no later than i, so nothing wraps
+    size: int  #: size of the transform, a power of two; nodes above i start no later than i, so nothing wraps
 
 
 def table_matrices(

@@ -1,4 +1,4 @@
-"""``Engine``: the models of a service, in a process of their own. Requests in, responses as JSON out."""
+"""``Engine``: the models of a service, in a separate process. Requests in, responses as JSON out."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Engine:
 
         Args:
             batch: requests whose ``batch_key`` is equal.
-            seconds: after which nobody waits for the responses any more.
+            seconds: time left before the requests expire.
         """
         requests = [request for request, _ in batch]
         inputs = [inputs_of(request, parsed) for request, parsed in batch]

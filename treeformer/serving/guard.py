@@ -32,7 +32,7 @@ _REFUSAL_HEADERS = {
     408: {"Connection": "close"},  # the rest of the request may still arrive
     503: {"Retry-After": "1"},
 }
-SECURED_PATHS = ("/v1/", "/metrics")  #: that need the token
+SECURED_PATHS = ("/v1/", "/metrics")  #: paths that need the token
 _DRAINED_BYTES = 64 << 20  # of the body of a refused request
 _DRAINING_SECONDS = 10.0
 
@@ -41,10 +41,10 @@ class Guard:
     """Wraps an application: what it does not admit never reaches the application.
 
     Args:
-        application, limits, metrics: of the service.
-        token: that requests to ``/v1`` and ``/metrics`` must carry; None for an open service.
-        hosts: names by which the service may be called; None for any. Without them, a page of another site
-            whose name leads to this machine could read the responses.
+        application, limits, metrics: those of the service.
+        token: bearer token required for ``/v1`` and ``/metrics``; None for an open service.
+        hosts: names by which the service may be called; None for any. This prevents DNS rebinding: another
+            site's page could read responses.
         counted: paths that metrics count by name; they count all others as one.
     """
 

@@ -20,8 +20,8 @@ from treeformer.serving.schema import ModelDescription, ServiceRequest
 
 _log = logging.getLogger("treeformer.serving")
 _spawn = multiprocessing.get_context("spawn")  # threads and a GPU do not survive a fork
-_PATIENCE = 60.0  # seconds after the deadline of its requests at which a process is taken to hang
-_LOADING = 300.0  # seconds after which a process that still loads is taken to hang
+_PATIENCE = 60.0  # seconds after the deadline of its requests at which a process is considered hung
+_LOADING = 300.0  # seconds after which a process that still loads is considered hung
 _ENDED = "the model process that read this text has ended and is being replaced: try again"
 _MEMORY = "not enough memory at the moment, try again later or with less text"
 
@@ -32,9 +32,9 @@ class ProcessSettings:
 
     classifiers: folders by name; None is the included model. ``main`` must be there.
     translation: folder of a model that translates, if there is one.
-    limits: of the service.
+    limits: limits of the service.
     device: cpu or cuda; by default a GPU where there is one.
-    threads: of the process; None for the default of torch.
+    threads: number of threads of the process; None for the default of torch.
     imports: modules that register systems or parsers.
     """
 

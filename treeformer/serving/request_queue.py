@@ -48,9 +48,9 @@ class RequestQueue:
     """Answers requests in batches, in the order of their arrival; each worker has a thread.
 
     Args:
-        name: of the threads.
-        workers: that answer.
-        batch: maximum number of inputs in a batch; a larger request is a batch of its own.
+        name: name of the threads.
+        workers: workers that answer the requests.
+        batch: maximum number of inputs in a batch; a larger request gets a separate batch.
         window: seconds that the first request waits for others.
         record_batch: is called with the number of inputs of each batch.
     """

@@ -16,7 +16,7 @@ from treeformer.serving.model_process import ModelProcess, ProcessSettings
 from treeformer.serving.service import Service
 from treeformer.serving.text_parser import ParserWorker, corenlp_is_installed
 
-MOST_PROCESSES = 4  #: by default; more would wait for the process that speaks HTTP
+MOST_PROCESSES = 4  #: by default; more would be limited by the HTTP process
 _LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
@@ -31,7 +31,7 @@ def load_service(settings: ProcessSettings, processes: int | None, metrics: Metr
     Args:
         settings: what each process loads; without a number of threads, the processes share the cores.
         processes: number of processes; default: one per core, at most `MOST_PROCESSES`, one on a GPU.
-        metrics: that count.
+        metrics: counters to update.
     """
     count = processes or min(cores(), MOST_PROCESSES)
     if settings.threads is None:

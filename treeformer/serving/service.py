@@ -20,7 +20,7 @@ _GRACE = 5.0  # seconds that a request may take after its deadline when the serv
 class Service:
     """Answers requests with model processes, which have all ``loaded`` the same models.
 
-    ``parsers`` parse texts for requests that name another parser than that of the model.
+    ``parsers`` are parsers that a request may choose instead of the model's.
     """
 
     def __init__(

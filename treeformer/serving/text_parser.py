@@ -23,19 +23,19 @@ from treeformer.trees import Tree, TreeFormatError, document, read_trees, senten
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_CHARACTERS = 16_000  # parsed between two looks at the clock
+_CHARACTERS = 16_000  # characters parsed between deadline checks
 
 
 @dataclass(frozen=True)
 class Input:
     """One text of a request, and how a model reads it.
 
-    place: of the text in the request, as error messages name it.
-    text: as it was sent.
+    place: location of the text in the request, as error messages name it.
+    text: the text as it was sent.
     parsed: trees that were sent, or the result of another parser; None if the model's parser must parse.
-    exact: trees are not made binary.
-    shape: of the tree; all but ``parsed`` are control trees.
-    seed: of random trees.
+    exact: trees are not binarised.
+    shape: shape of the tree; all but ``parsed`` are control trees.
+    seed: seed of random trees.
     """
 
     place: str
@@ -90,10 +90,10 @@ def parse_inputs(
     """
     known = [item.parsed or _text_refusal(item, language, limits) for item in inputs]
     unparsed = [item.text for item, result in zip(inputs, known, strict=True) if result is None]
-    parsed = iter(parse_until(deadline, unparsed, parse))
+    parsed = dict(zip(unparsed, parse_until(deadline, unparsed, parse), strict=True))
     results: list[Parsed | RefusedError] = []
     for item, known_result in zip(inputs, known, strict=True):
-        result = next(parsed) if known_result is None else known_result
+        result = parsed[item.text] if known_result is None else known_result
         if isinstance(result, Parsed) and result.trees:
             result = _tree_refusal(item, document(result.trees), limits) or result
         results.append(result)
