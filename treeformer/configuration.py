@@ -33,23 +33,24 @@ class Settings(BaseModel):
         for override in overrides:
             _apply(override, content)
         cls.give_overrides_priority(content, [override.partition("=")[0] for override in overrides])
-        return cls._validate(content, path)
+        return cls.from_content(content, str(path))
 
     @classmethod
     def load_json(cls, path: Path) -> Self:
         """Read a JSON file; ``ValueError`` names the file, the key and what is expected."""
-        return cls._validate(read_json(path), path)
+        return cls.from_content(read_json(path), str(path))
 
     @classmethod
-    def _validate(cls, content: Any, path: Path) -> Self:
+    def from_content(cls, content: Any, source: str) -> Self:
+        """The settings in the content of a file; ``ValueError`` names the source and the key."""
         key = _infinite(content)
         if key is not None:
-            raise ValueError(f"{path}: {key}: expected a finite number")
+            raise ValueError(f"{source}: {key}: expected a finite number")
         try:
             return cls.model_validate(content)
         except ValidationError as error:
             problems = "; ".join(_describe(problem["loc"], problem["msg"], cls) for problem in error.errors())
-            raise ValueError(f"{path}: {problems}") from error
+            raise ValueError(f"{source}: {problems}") from error
 
     @classmethod
     def give_overrides_priority(cls, content: Any, keys: Sequence[str]) -> None:

@@ -39,10 +39,16 @@ def write_synced(path: Path, content: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def move_folder(source: Path, path: Path) -> None:
-    """Rename a complete folder into place; the folder it replaces is deleted afterwards."""
+def move_folder(source: Path, path: Path, aside: Path | None = None) -> None:
+    """Rename a complete folder into place; the folder it replaces is deleted afterwards.
+
+    Args:
+        source: the complete folder.
+        path: its new name.
+        aside: name for the replaced folder until it is deleted; by default a hidden name beside it.
+    """
     _sync_folder(source)
-    old = _name_for_removal(path)
+    old = aside or _name_for_removal(path)
     if path.exists():
         os.rename(path, old)
     os.rename(source, path)

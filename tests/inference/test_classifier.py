@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from treeformer import Tree, TreeProcessor
 from treeformer.data.preparation import prepare
 from treeformer.data.recipe import DataRecipe
 from treeformer.inference.classifier import SHIPPED, Classifier
+from treeformer.inference.loading import run_facts
 from treeformer.inference.pictures import classified_svg, classified_text
 from treeformer.inference.translator import Translator
 from treeformer.models.systems import load
@@ -126,3 +128,59 @@ def test_the_model_that_comes_along_knows_praise_from_blame() -> None:
 
 def test_the_model_that_comes_along_is_small() -> None:
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 6_000_000
+
+
+def test_any_iterable_of_texts_is_read_and_other_items_are_named(runs: Path) -> None:
+    classifier = Classifier.from_pretrained(runs / "sentiment-transformer", device="cpu")
+    texts = ["fine", "bad"]
+    labels = [answer.label for answer in classifier(texts)]
+    pandas = pytest.importorskip("pandas")
+    for iterable in (iter(texts), (text for text in texts), tuple(texts), pandas.Series(texts)):
+        assert [answer.label for answer in classifier(iterable)] == labels
+    for wrong, message in [
+        (pandas.Series(["fine", float("nan")]), r"got nan \(float\) as text 2"),
+        ([None], r"got None \(NoneType\) as text 1"),
+        ([b"fine"], r"got b'fine' \(bytes\) as text 1"),
+        (pandas.DataFrame({"text": texts}), "expected a list of texts or trees, got one DataFrame"),
+        ({"text": texts}, "got one dict"),
+        (b"fine", "got one bytes"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            classifier(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("processor.json", "[]", r"processor\.json: expected a JSON object, found list"),
+        ("processor.json", "[" * 100_000, r"processor\.json: expected a JSON object, found one nested too"),
+        ("processor.json", '{"kind": "classification"}', r"processor\.json: language: field required"),
+        ("processor.json", {"labels": ["NP"]}, r"processor\.json: labels: expected <unk> and DOC first"),
+        ("processor.json", {"classes": 3}, r"processor\.json: classes: input should be a valid tuple"),
+        ("processor.json", {"classes": ["a"]}, r"config\.json has num_labels 5, but .* have 1"),
+        (
+            "processor.json",
+            {"labels": ["<unk>", "DOC"]},
+            r"config\.json has node_vocab_size .* have 2",
+        ),
+        ("tokenizer.json", "{}", r"tokenizer\.json: not a tokenizer"),
+    ],
+)
+def test_a_file_of_the_wrong_shape_is_refused_by_name_and_key(
+    runs: Path, tmp_path: Path, name: str, content: str | dict[str, object], message: str
+) -> None:
+    run = shutil.copytree(runs / "sentiment-tree-transformer", tmp_path / "run")
+    if isinstance(content, dict):
+        content = json.dumps({**json.loads((run / name).read_text()), **content})
+    (run / name).write_text(content)
+    with pytest.raises(ValueError, match=message) as raised:
+        Classifier.from_pretrained(run, device="cpu")
+    assert "\n" not in str(raised.value)
+
+
+def test_facts_of_the_wrong_shape_are_refused_by_name(tmp_path: Path) -> None:
+    assert run_facts(tmp_path) == {}
+    for content in ("[]", "{", "[" * 100_000):
+        (tmp_path / "run.json").write_text(content)
+        with pytest.raises(ValueError, match=r"run\.json: expected a JSON object"):
+            run_facts(tmp_path)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import ValidationError
+from pydantic import Field, model_validator
 
-from treeformer.configuration import Settings
+from treeformer.configuration import Settings, read_json
 from treeformer.data.processor import ProcessorSettings, TreeProcessor
 from treeformer.data.recipe import DataRecipe
 from treeformer.data.split import Split
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tasks.translation import TranslationTask
-from treeformer.data.vocabulary import load_vocabulary
+from treeformer.data.vocabulary import TOKENIZER, load_vocabulary
+from treeformer.storage import check_files
 
 MANIFEST = "manifest.json"
 LABELS = "labels.json"
+FORMAT = 2  #: of the manifest; version 0.1.0 wrote format 1, which has no checksums
 
 
 class SplitCounts(Settings):
@@ -47,6 +48,37 @@ class Manifest(Settings):
     classes: tuple[str, ...]  #: names; empty for translation
     halves: bool  #: accuracy asks only which half of the classes is likelier, as for SST-2
     splits: dict[str, SplitCounts]
+    format: int = 1
+    checksums: dict[str, str] = Field(default_factory=dict)  #: SHA-256 by name of file; none in format 1
+
+    @classmethod
+    def load_json(cls, path: Path) -> Self:
+        """Read ``manifest.json``; a newer format is refused."""
+        number = read_json(path).get("format", 1)
+        if isinstance(number, int) and number > FORMAT:
+            raise ValueError(
+                f"{path}: written by a newer version of treeformer (format {number}, known up to {FORMAT}); "
+                "update treeformer, or delete the folder and prepare it again"
+            )
+        return super().load_json(path)
+
+    @model_validator(mode="after")
+    def _all_files_have_checksums(self) -> Self:
+        if self.format >= FORMAT and self.checksums.keys() != self.files - {MANIFEST}:
+            raise ValueError("checksums: expected one of each file of the corpus")
+        return self
+
+    @property
+    def files(self) -> set[str]:
+        """The names of all files of the corpus."""
+        return {MANIFEST, LABELS, TOKENIZER, *(f"{split}.arrow" for split in self.splits)}
+
+
+class Labels(Settings):
+    """Names of the labels of nodes and of the classes, in the order of their ids: ``labels.json``."""
+
+    nodes: tuple[str, ...]
+    classes: tuple[str, ...]
 
 
 class PreparedCorpus:
@@ -64,30 +96,51 @@ class PreparedCorpus:
     def open(cls, folder: str | Path) -> PreparedCorpus:
         """The corpus in this folder; ``ValueError`` if there is none."""
         path = Path(folder) / MANIFEST
-        try:
-            manifest = Manifest.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
-            raise ValueError(
-                f"{folder}: not a prepared corpus, no {MANIFEST}: see treeformer prepare"
-            ) from None
-        except ValidationError as error:
-            raise ValueError(f"{path}: written by another version; run treeformer prepare again") from error
-        return cls(Path(folder), manifest)
+        if not path.is_file():
+            raise ValueError(f"{folder}: not a prepared corpus, no {MANIFEST}: see treeformer prepare")
+        return cls(Path(folder), Manifest.load_json(path))
 
     @cached_property
     def processor(self) -> TreeProcessor:
         """The processor that made the examples."""
-        recipe = DataRecipe.model_validate(self.manifest.recipe)
-        labels = json.loads((self.folder / LABELS).read_text(encoding="utf-8"))
-        settings = settings_of(recipe, tuple(labels["nodes"]), tuple(labels["classes"]))
-        return TreeProcessor(load_vocabulary(self.folder), settings)
+        self._check_file(LABELS)
+        self._check_file(TOKENIZER)
+        manifest = self.manifest
+        recipe = DataRecipe.from_content(manifest.recipe, f"{self.folder / MANIFEST}: recipe")
+        labels = Labels.load_json(self.folder / LABELS)
+        vocabulary = load_vocabulary(self.folder)
+        sizes = (vocabulary.rows, len(labels.nodes), labels.classes)
+        if sizes != (manifest.vocab_size, manifest.node_vocab_size, manifest.classes):
+            raise ValueError(
+                f"{self.folder}: {TOKENIZER}, {LABELS} and {MANIFEST} do not belong together; "
+                "run treeformer prepare again"
+            )
+        return TreeProcessor(vocabulary, settings_of(recipe, labels.nodes, labels.classes))
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.manifest.splits:
             raise ValueError(f"split: expected one of {', '.join(self.manifest.splits)}, got {split!r}")
         if split not in self._splits:
-            self._splits[split] = Split(self.folder / f"{split}.arrow")
+            name = f"{split}.arrow"
+            self._check_file(name)
+            examples = Split(self.folder / name)
+            expected = self.manifest.splits[split].examples
+            if len(examples) != expected:
+                raise ValueError(f"{self.folder / name}: expected {expected} examples, found {len(examples)}")
+            self._splits[split] = examples
         return self._splits[split]
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if a file of the corpus is missing, damaged or of another corpus."""
+        if self.processor.settings.kind != self.manifest.kind:
+            raise ValueError(f"{self.folder / MANIFEST}: kind: expected {self.processor.settings.kind}")
+        for split in self.manifest.splits:
+            self[split]
+
+    def _check_file(self, name: str) -> None:
+        """Raise ``ValueError`` if a file differs from its checksum; format 1 has none."""
+        if name in self.manifest.checksums:
+            check_files(self.folder, {name: self.manifest.checksums[name]})
 
 
 def settings_of(recipe: DataRecipe, labels: tuple[str, ...], classes: tuple[str, ...]) -> ProcessorSettings:

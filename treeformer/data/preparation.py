@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from treeformer import __version__
-from treeformer.data.corpus import LABELS, MANIFEST, Manifest, PreparedCorpus, SplitCounts, settings_of
+from treeformer.data.corpus import (
+    FORMAT,
+    LABELS,
+    MANIFEST,
+    Labels,
+    Manifest,
+    PreparedCorpus,
+    SplitCounts,
+    settings_of,
+)
 from treeformer.data.processor import TreeProcessor, label_list
 from treeformer.data.recipe import DataRecipe, Subwords
-from treeformer.data.sample import BadLine, Sample
+from treeformer.data.sample import BadLine, BadLines, Sample
 from treeformer.data.split import Example, SplitWriter, integers
 from treeformer.data.tasks.task import DEV, TRAIN
 from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
@@ -26,9 +36,10 @@ from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_maker, parser_name
 from treeformer.parsing.output import write_lines
 from treeformer.progress import Progress, terminal_progress
-from treeformer.storage import move_folder, write_json
+from treeformer.storage import WorkFolder, move_folder, sha256, write_file, write_json
 
 READY = "ready trees"  #: the parser of a manifest where no parser ran
+_NEW, _REPLACED = "corpus", "replaced"  # folders in the work folder
 _RARE_LABEL = 2  # labels of nodes with a lower count are read as <unk>
 
 
@@ -69,32 +80,33 @@ def prepare(
     """
     recipe = recipe if isinstance(recipe, DataRecipe) else recipe.data
     data, output = Path(data), Path(output)
+    if output.is_symlink():
+        output = output.resolve()  # the folder is replaced, not the link to it
     progress = progress or terminal_progress("lines")
     files = {name: split.find(data) for name, split in recipe.task.splits.items()}
     origin = _origin(recipe, data, files)
-    if output.exists() and any(output.iterdir()):
-        corpus = PreparedCorpus.open(output)
-        manifest = corpus.manifest
-        if Origin(manifest.version, manifest.recipe, manifest.sources, manifest.parser) == origin:
-            progress.log(f"{output}: up to date")
-            return corpus
-        progress.log(f"{output}: its sources or settings have changed, preparing it again")
-    unfinished = _unfinished_folder(output, origin)
-    with progress:
-        for split, paths in files.items():
-            if "trees" not in paths and not recipe.task.trees_inside:
-                paths["trees"] = _parse(recipe, split, paths, unfinished, workers, progress)
-        _Preparation(recipe, files, progress).write(unfinished, origin)
-    for path in [unfinished / "origin.json", *unfinished.glob("*.trees*")]:
-        path.unlink()
-    move_folder(unfinished, output)
+    corpus = _existing_corpus(output, origin, progress)
+    if corpus is not None:
+        progress.log(f"{output}: up to date")
+        _remove_work(output)
+        return corpus
+    with WorkFolder(output) as work, progress:
+        try:
+            _resume(work, output, origin)
+            _write_corpus(recipe, files, work, output, origin, workers=workers, progress=progress)
+        except BaseException:
+            shutil.rmtree(work.path / _NEW, ignore_errors=True)
+            if not any(work.path.glob("*.trees*")):  # there is nothing to resume
+                work.remove()
+            raise
+        work.remove()
     return PreparedCorpus.open(output)
 
 
 def _origin(recipe: DataRecipe, data: Path, files: Mapping[str, Mapping[str, Path]]) -> Origin:
     """The origin of the corpus that a recipe describes."""
     paths = {path for split in files.values() for path in split.values()}
-    sources = {str(path.relative_to(data)): _sha256(path) for path in sorted(paths)}
+    sources = {str(path.relative_to(data)): sha256(path) for path in sorted(paths)}
     parser = READY
     if not recipe.task.trees_inside and any("trees" not in split for split in files.values()):
         with load_parser(parser_name(recipe.parser, recipe.task.language)) as loaded:
@@ -102,22 +114,90 @@ def _origin(recipe: DataRecipe, data: Path, files: Mapping[str, Mapping[str, Pat
     return Origin(__version__, recipe.model_dump(mode="json"), sources, parser)
 
 
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _existing_corpus(output: Path, origin: Origin, progress: Progress) -> PreparedCorpus | None:
+    """The corpus in a folder if it is up to date, None if it must be written."""
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return None
+    corpus = PreparedCorpus.open(output)
+    manifest = corpus.manifest
+    if Origin(manifest.version, manifest.recipe, manifest.sources, manifest.parser) != origin:
+        progress.log(f"{output}: its sources or settings have changed, preparing it again")
+    else:
+        try:
+            corpus.check()
+            return corpus
+        except ValueError as error:
+            progress.log(f"{error}; preparing the corpus again")
+    _check_replaceable(output)
+    return None
 
 
-def _unfinished_folder(output: Path, origin: Origin) -> Path:
-    """A folder beside ``output``, with the trees that an interrupted run of the same origin parsed."""
-    folder = output.with_name(output.name + ".unfinished")
-    note = folder / "origin.json"
-    content = json.dumps(origin._asdict())
-    if not note.is_file() or note.read_text(encoding="utf-8") != content:
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        note.write_text(content, encoding="utf-8")
-    return folder
+def _check_replaceable(output: Path) -> None:
+    """Raise ``ValueError`` if a folder holds anything but the files of a prepared corpus."""
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    others = {path.name for path in output.iterdir()} - PreparedCorpus.open(output).manifest.files
+    if others:
+        raise ValueError(
+            f"{output / min(others)}: not written by treeformer prepare, which would replace the folder; "
+            "move it away or choose another output"
+        )
+
+
+def _remove_work(output: Path) -> None:
+    """Remove what a run left that was killed when its output was complete."""
+    work = WorkFolder(output)
+    if work.path.is_dir():
+        with suppress(OSError, ValueError), work:  # another process may use it
+            work.remove()
+
+
+def _resume(work: WorkFolder, output: Path, origin: Origin) -> None:
+    """Keep what an interrupted run of the same origin parsed, and remove everything else."""
+    replaced, note = work.path / _REPLACED, work.path / "origin.json"
+    if replaced.exists() and not output.exists():
+        os.rename(replaced, output)  # a run was killed between the two renames of `move_folder`
+    shutil.rmtree(replaced, ignore_errors=True)
+    shutil.rmtree(work.path / _NEW, ignore_errors=True)
+    content = json.dumps(origin._asdict()).encode()
+    if not note.is_file() or note.read_bytes() != content:
+        work.remove()
+        write_file(note, content)
+
+
+def _write_corpus(
+    recipe: DataRecipe,
+    files: dict[str, dict[str, Path]],
+    work: WorkFolder,
+    output: Path,
+    origin: Origin,
+    *,
+    workers: int,
+    progress: Progress,
+) -> None:
+    """Parse what has no trees, write the corpus in the work folder, and move it to its name."""
+    to_parse = [name for name in files if "trees" not in files[name] and not recipe.task.trees_inside]
+    for name in to_parse:  # before hours of parsing
+        _check_texts(recipe, name, files[name])
+    for name in to_parse:
+        files[name]["trees"] = _parse(recipe, name, files[name], work.path, workers, progress)
+    corpus = work.path / _NEW
+    corpus.mkdir()
+    _Preparation(recipe, files, set(to_parse), progress).write(corpus, origin)
+    _check_replaceable(output)
+    move_folder(corpus, output, aside=work.path / _REPLACED)
+
+
+def _check_texts(recipe: DataRecipe, split: str, files: Mapping[str, Path]) -> None:
+    """Raise ``ValueError`` for bad lines in text that is to be parsed, if they are not dropped."""
+    bad = BadLines(drop=recipe.drop)
+    good = 0
+    for problem in recipe.task.checked_texts(recipe.task.splits[split], files):
+        if problem is None:
+            good += 1
+        else:
+            bad.add(problem)
+    bad.check(good)
 
 
 def _parse(
@@ -137,7 +217,8 @@ def _parse(
             yield line
             progress.update(number, None, f"{split} parsed")
 
-    failures = write_lines(work.lines, parsed, path, {"parser": name})
+    texts = ("" if isinstance(line, BadLine) else line for line in work.lines)
+    failures = write_lines(texts, parsed, path, {"parser": name})
     if failures:
         progress.log(f"{split}: the parser failed on {failures} sentences, their trees are flat")
     return path
@@ -149,14 +230,20 @@ class _Preparation:
     Args:
         recipe: the ``data`` part of a recipe.
         files: paths of the files of each split, by role.
+        parsed: splits whose trees `prepare` parsed.
         progress: where to report.
     """
 
     def __init__(
-        self, recipe: DataRecipe, files: Mapping[str, Mapping[str, Path]], progress: Progress
+        self,
+        recipe: DataRecipe,
+        files: Mapping[str, Mapping[str, Path]],
+        parsed: Set[str],
+        progress: Progress,
     ) -> None:
         self.recipe = recipe
         self.files = files
+        self.parsed = parsed
         self.progress = progress
 
     def write(self, folder: Path, origin: Origin) -> None:
@@ -169,7 +256,7 @@ class _Preparation:
             names.append(DEV)
         counts = {split: self._write_split(split, processor, folder) for split in names}
         vocabulary.save(folder)
-        write_json(folder / LABELS, {"nodes": labels, "classes": classes})
+        write_json(folder / LABELS, Labels(nodes=labels, classes=classes).model_dump())
         manifest = Manifest(
             **origin._asdict(),
             kind=task.kind,
@@ -179,6 +266,8 @@ class _Preparation:
             classes=classes,
             halves=task.halves,
             splits=counts,
+            format=FORMAT,
+            checksums={path.name: sha256(path) for path in sorted(folder.iterdir())},
         )
         write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
 
@@ -187,21 +276,23 @@ class _Preparation:
         task = self.recipe.task
         every = task.held_out if DEV not in task.splits else None
         source = split if split in task.splits else TRAIN
+        bad = BadLines(drop=self.recipe.drop)
         good = 0
-        for sample in task.samples(task.splits[source], self.files[source], self.recipe.unary):
+        parsed = source in self.parsed
+        for sample in task.samples(task.splits[source], self.files[source], self.recipe.unary, parsed=parsed):
             if classes and isinstance(sample, Sample) and sample.label not in classes:
-                known = ", ".join(classes)
+                known = ", ".join(classes[:20])
                 problem = f"expected one of the classes of train, {known}, found {sample.label!r}"
                 sample = BadLine(sample.location, "unknown class", problem)
             if isinstance(sample, BadLine):
-                if not self.recipe.drop:
-                    raise ValueError(f"{sample.location}: {sample.problem}; drop: true skips such lines")
-                dropped[sample.reason] += 1
+                bad.add(sample)
                 continue
             good += 1
             held_out = every is not None and good % every == 0
             if source != TRAIN or every is None or held_out == (split == DEV):
                 yield sample
+        bad.check(good)
+        dropped.update(bad.reasons)
 
     def _learn(self) -> tuple[Vocabulary, tuple[str, ...], tuple[str, ...]]:
         """The vocabulary, the labels of nodes and the names of classes, learnt from train alone."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import field_validator
 from torch import Tensor
 
 from treeformer.configuration import Settings
@@ -62,6 +63,13 @@ class ProcessorSettings(Settings):
     target_language: str | None = None
     target_tokens: Tokens | None = None
 
+    @field_validator("labels")
+    @classmethod
+    def _begins_with_special_labels(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
+        if labels[:2] != (UNKNOWN_LABEL, DOCUMENT):
+            raise ValueError(f"expected {UNKNOWN_LABEL} and {DOCUMENT} first, got {labels[:2]}")
+        return labels
+
 
 class TreeProcessor:
     """Texts or trees to readings and model inputs; ids of a translation back to text.
@@ -80,15 +88,9 @@ class TreeProcessor:
     def from_pretrained(cls, folder: str | Path) -> TreeProcessor:
         """The processor that `save_pretrained` wrote into a folder."""
         path = Path(folder) / PROCESSOR
-        try:
-            settings = ProcessorSettings.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
-            raise ValueError(
-                f"{folder}: no {PROCESSOR} there, expected the folder of a trained model"
-            ) from None
-        except ValidationError as error:
-            raise ValueError(f"{path}: not what a processor needs: {error.errors()[0]['msg']}") from error
-        return cls(load_vocabulary(Path(folder)), settings)
+        if not path.is_file():
+            raise ValueError(f"{folder}: no {PROCESSOR} there, expected the folder of a trained model")
+        return cls(load_vocabulary(Path(folder)), ProcessorSettings.load_json(path))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``processor.json`` and ``tokenizer.json``."""
@@ -136,9 +138,7 @@ class TreeProcessor:
 
         Texts are parsed; several sentences are joined under one root ``DOC``.
         """
-        if isinstance(inputs, (str, Tree)):
-            raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-        inputs = list(inputs)
+        inputs = _checked_inputs(inputs)
         texts = [item for item in inputs if isinstance(item, str)]
         parsed = dict(zip(texts, self.parse(texts), strict=True))
         readings: list[Reading | None] = []
@@ -227,6 +227,19 @@ class TreeProcessor:
     def text(self, ids: Iterable[int]) -> str:
         """Ids of a translation as running text."""
         return detokenize(self.words(ids), self.settings.target_language or self.settings.language)
+
+
+def _checked_inputs(inputs: Iterable[str | Tree]) -> list[str | Tree]:
+    """The texts and trees; ``ValueError`` names the position of anything else."""
+    is_table = isinstance(inputs, Mapping) or hasattr(inputs, "columns")  # these iterate over names
+    if is_table or isinstance(inputs, (str, bytes, Tree)):
+        raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
+    items: list[Any] = list(inputs)
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, (str, Tree)):
+            kind = type(item).__name__
+            raise ValueError(f"inputs: expected texts or trees, got {item!r:.40} ({kind}) as text {number}")
+    return items
 
 
 def label_list(labels: Iterable[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -40,6 +41,37 @@ class BadLine(NamedTuple):
     problem: str
 
 
+class BadLines:
+    """The bad lines of a file: counted, and an error if they are not dropped or if no line is good."""
+
+    SHOWN = 3
+
+    def __init__(self, *, drop: bool) -> None:
+        self.drop = drop
+        self.reasons: Counter[str] = Counter()
+        self._first: list[BadLine] = []
+
+    def add(self, line: BadLine) -> None:
+        """Count a bad line."""
+        self.reasons[line.reason] += 1
+        if len(self._first) < self.SHOWN:
+            self._first.append(line)
+
+    def check(self, good: int) -> None:
+        """Raise ``ValueError`` with the first bad lines and their number; ``good`` lines were good."""
+        if not self._first or (self.drop and good):
+            return
+        message = "; ".join(f"{line.location}: {line.problem}" for line in self._first)
+        total = self.reasons.total()
+        if total > 1:
+            message += f"; {total:,} bad lines in all"
+        if good:
+            message += f"; drop: true skips {'it' if total == 1 else 'them'}"
+        else:
+            message += ", and no good one"
+        raise ValueError(message)
+
+
 def find_file(data: Path, name: str) -> Path | None:
     """The file called ``name`` below ``data``, or its last part directly in ``data``; compressed or not."""
     bare = name
@@ -72,28 +104,40 @@ def tree_lines(path: Path, unary: Unary) -> Iterator[list[Tree] | BadLine]:
             yield trees
 
 
-def aligned_lines(
-    files: Mapping[str, Path], columns: Mapping[str, Iterator[Any]]
-) -> Iterator[tuple[int, tuple[Any, ...]] | BadLine]:
-    """Line number and values of each line of several files that belong together.
+class AlignedLine(NamedTuple):
+    """The values of one line in files that belong together.
 
-    If one of the values is a `BadLine`, or one of the files has ended, that is yielded instead.
+    location: file and line.
+    number: of the line.
+    values: one of each column.
+    bad: why the line has no sample, None if it may have one.
+    """
+
+    location: str
+    number: int
+    values: tuple[Any, ...]
+    bad: BadLine | None
+
+
+def aligned_lines(files: Mapping[str, Path], columns: Mapping[str, Iterator[Any]]) -> Iterator[AlignedLine]:
+    """The lines of several files that belong together.
+
+    A line is bad if one of its values is a `BadLine`, or if one of the files has ended. The value of the
+    first column may have an attribute ``location``, for rows that are not lines.
 
     Args:
         files: their paths, by role.
         columns: the lines of each file, by role.
     """
     for number, row in enumerate(zip_longest(*columns.values(), fillvalue=_END), start=1):
+        where = getattr(row[0], "location", None) or location(files["file"], number)
         ended = [role for role, value in zip(columns, row, strict=True) if value is _END]
-        bad = [value for value in row if isinstance(value, BadLine)]
+        bad = next((value for value in row if isinstance(value, BadLine)), None)
         if ended:
             longer = [files[role] for role in columns if role not in ended]
             problem = f"expected a line for each in {files[ended[0]]}, which ends before"
-            yield BadLine(location(longer[0], number), "without a counterpart", problem)
-        elif bad:
-            yield bad[0]
-        else:
-            yield number, row
+            bad = BadLine(location(longer[0], number), "without a counterpart", problem)
+        yield AlignedLine(where, number, row, bad)
 
 
 def location(path: Path, number: int) -> str:

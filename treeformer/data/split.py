@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -149,8 +150,14 @@ class SplitWriter:
                 columns[name] = pa.ListArray.from_arrays(ends, columns[name])
         columns |= {name: pa.array(self._texts[name], pa.string()) for name in TEXTS if name in self._texts}
         batch = pa.RecordBatch.from_pydict(columns)
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
-            writer.write_batch(batch)
+        try:
+            with open(path, "wb") as sink:
+                with pa.ipc.new_file(sink, batch.schema) as writer:
+                    writer.write_batch(batch)
+                sink.flush()
+                os.fsync(sink.fileno())
+        except OSError as error:
+            raise OSError(f"{path}: could not be written ({error.strerror or error})") from error
 
 
 class Split:
@@ -161,10 +168,11 @@ class Split:
         try:
             reader = pa.ipc.open_file(pa.memory_map(str(path), "r"))
             if reader.num_record_batches != 1:
-                raise ValueError(f"{path}: expected one record batch, got {reader.num_record_batches}")
+                raise ValueError(f"expected one record batch, got {reader.num_record_batches}")
             self._batch = reader.get_batch(0)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{path}: not a prepared split: {error}") from error
+            _check_batch(self._batch)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise ValueError(f"{path}: not a prepared split: {' '.join(str(error).split())}") from error
         self._columns = set(self._batch.schema.names)
         self._values: dict[str, Integers] = {}
         self._starts: dict[str, Integers] = {}
@@ -241,7 +249,12 @@ class Split:
         if name not in self._columns or name not in TEXTS:
             names = sorted(self._columns & {*TEXTS})
             raise ValueError(f"{self._path}: expected one of the texts {names}, got {name!r}")
-        return [str(text) for text in self._batch.column(name).to_pylist()]
+        column = self._batch.column(name)
+        try:
+            column.validate(full=True)
+        except pa.ArrowException as error:
+            raise ValueError(f"{self._path}: column {name} is damaged: {error}") from error
+        return [str(text) for text in column.to_pylist()]
 
     def share(self, share: float) -> Subset:
         """A random share of the examples: always the same, and contained in every larger share."""
@@ -349,6 +362,22 @@ class Subset:
 _SHARE_SEED = 1
 _NO_NODES: Integers = np.empty(0, np.int32)
 _NO_SPANS: Integers = np.empty((0, 2), np.int32)
+
+
+def _check_batch(batch: pa.RecordBatch) -> None:
+    """Raise ``ValueError`` or ``ArrowInvalid`` for missing columns, other types and wrong offsets."""
+    types = {name: pa.list_(pa.int32()) for name in LISTS}
+    types |= {name: pa.int32() for name in NUMBERS} | {name: pa.string() for name in TEXTS}
+    missing = {"input_ids", "node_ids", "node_spans"} - {*batch.schema.names}
+    if missing:
+        raise ValueError(f"no column {min(missing)}")
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name in types and column.type != types[name]:
+            raise ValueError(f"column {name}: expected {types[name]}, found {column.type}")
+        if column.null_count:
+            raise ValueError(f"column {name}: {column.null_count} values are missing")
+        if name in LISTS:
+            column.validate(full=True)
 
 
 def integers(values: Sequence[Any]) -> Integers:

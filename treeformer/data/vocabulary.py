@@ -15,6 +15,8 @@ from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.trainers import BpeTrainer
 
+from treeformer.storage import write_file
+
 START, PAD, END, UNKNOWN = range(4)  #: ids of the special tokens
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 IGNORED = -100  #: target of a position that has nothing to predict
@@ -54,7 +56,7 @@ class Vocabulary(ABC):
 
     def save(self, folder: Path) -> None:
         """Write ``tokenizer.json``."""
-        self.tokenizer.save(str(folder / TOKENIZER))
+        write_file(folder / TOKENIZER, self.tokenizer.to_str(pretty=True).encode())
 
 
 class WordVocabulary(Vocabulary):
@@ -146,6 +148,12 @@ def load_vocabulary(folder: Path) -> Vocabulary:
         raise ValueError(f"{path}: not a tokenizer: {error}") from error
     if [tokenizer.id_to_token(number) for number in range(4)] != list(SPECIAL_TOKENS):
         raise ValueError(f"{path}: expected the first tokens {' '.join(SPECIAL_TOKENS)}")
+    if not isinstance(tokenizer.model, (BPE, WordLevel)):
+        raise ValueError(f"{path}: model: expected BPE or WordLevel, got {type(tokenizer.model).__name__}")
+    if tokenizer.model.unk_token != SPECIAL_TOKENS[UNKNOWN]:
+        raise ValueError(f"{path}: model.unk_token: expected {SPECIAL_TOKENS[UNKNOWN]}")
+    if sorted(tokenizer.get_vocab().values()) != list(range(tokenizer.get_vocab_size())):
+        raise ValueError(f"{path}: model.vocab: expected the ids 0, 1, 2 and so on, each once")
     return SubwordVocabulary(tokenizer) if isinstance(tokenizer.model, BPE) else WordVocabulary(tokenizer)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
+from treeformer.configuration import read_json
 from treeformer.data.processor import PROCESSOR, TreeProcessor
 from treeformer.data.tasks.task import TaskKind
+from treeformer.data.vocabulary import TOKENIZER
 from treeformer.machine import chosen_device
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import System, load
@@ -56,6 +57,7 @@ def load_run(
             f"{folder}: no model there yet, training has not yet been evaluated on dev or finished"
         )
     system, model = load(folder)
+    _check_sizes(folder, model, processor)
     nn.Module.to(model, chosen_device(device), torch.bfloat16 if bf16 else torch.float32)
     return Loaded(system, model.train(False).requires_grad_(False), processor)
 
@@ -63,9 +65,18 @@ def load_run(
 def run_facts(folder: str | Path) -> dict[str, Any]:
     """The content of ``run.json``, empty where there is no such file."""
     path = Path(folder) / FACTS
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise ValueError(f"{path}: not a JSON object: {error}") from error
+    return read_json(path) if path.is_file() else {}
+
+
+def _check_sizes(folder: Path, model: PreTrained, processor: TreeProcessor) -> None:
+    """Raise ``ValueError`` if a model has too few rows for the ids of its processor."""
+    sizes = {"vocab_size": processor.vocab_size, "node_vocab_size": processor.node_vocab_size}
+    if processor.settings.kind == "classification":
+        sizes["num_labels"] = len(processor.settings.classes)
+    for key, expected in sizes.items():
+        size = getattr(model.config, key, None)
+        if isinstance(size, int) and size != expected:
+            raise ValueError(
+                f"{folder}: config.json has {key} {size}, but {PROCESSOR} and {TOKENIZER} have {expected}; "
+                "the files are not of one model"
+            )

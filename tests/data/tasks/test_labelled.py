@@ -17,6 +17,7 @@ from tests.data.corpora import (
     words,
     write,
 )
+from treeformer.data import preparation
 from treeformer.data.corpus import PreparedCorpus
 
 ROWS = ({"text": "A fine, old film.", "label": "good"}, {"text": "Dull. I slept.", "label": "bad"})
@@ -56,8 +57,10 @@ def test_trees_may_stand_in_a_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"tree": "(S (X x))"}, "expected a value in the column label, found the columns tree"),
-        ({"label": "a"}, "expected a value in the column tree"),
+        ({"tree": "(S (X x))"}, "column label: missing, found the columns tree; drop: true skips it"),
+        ({"label": "a"}, "column tree: missing, found the columns label"),
+        ({"label": "a", "tree": None}, "column tree: expected a tree, found nothing"),
+        ({"label": "a", "tree": ["(S (X x))"]}, "column tree: expected a tree, found a value of type list"),
         ({"label": "a", "tree": "(S (X x)"}, "at character 1 of the tree"),
     ],
 )
@@ -102,3 +105,97 @@ def test_json_keeps_other_scripts(tmp_path: Path) -> None:
     data = write(tmp_path / "data", a__jsonl=[json.dumps(row, ensure_ascii=False) for row in rows])
     corpus = prepared(recipe(task_of("a.jsonl", tree="tree")), data, tmp_path / "out")
     assert words(corpus, 0) == ["猫"]
+
+
+@pytest.mark.parametrize(
+    ("label", "problem"),
+    [
+        (None, "expected a label, found nothing"),
+        (" ", "expected a label, found nothing"),
+        (float("nan"), "expected a label, found NaN"),
+        (float("inf"), "expected a label, which is text or a whole number, found inf"),
+        (1.5, "expected a label, which is text or a whole number, found 1.5"),
+        (["a"], "found a value of type list"),
+        ({"a": 1}, "found a value of type dict"),
+        ("\ud800", "found a lone surrogate"),
+    ],
+)
+def test_a_value_that_is_no_label_is_a_bad_line(tmp_path: Path, label: object, problem: str) -> None:
+    row = {"label": label, "tree": "(S (X x))"}
+    data = write(tmp_path / "data", a__jsonl=[{"label": "a", "tree": "(S (X x))"}, row])
+    with pytest.raises(ValueError, match=rf"a\.jsonl:2: column label: .*{problem}"):
+        prepared(recipe(task_of("a.jsonl", tree="tree")), data, tmp_path / "out")
+    corpus = prepared(recipe(task_of("a.jsonl", tree="tree"), drop=True), data, tmp_path / "out")
+    assert corpus.manifest.classes == ("a",)
+    assert corpus.manifest.splits["train"].dropped == {"no label": 1}
+
+
+def test_equal_labels_are_one_class(tmp_path: Path) -> None:
+    labels = (1, 1.0, True, "1", " 1 ", 0, 0.0, False, "0")
+    data = write(tmp_path / "data", a__jsonl=[{"label": label, "tree": "(S (X x))"} for label in labels])
+    corpus = prepared(recipe(task_of("a.jsonl", tree="tree")), data, tmp_path / "out")
+    assert corpus.manifest.classes == ("0", "1")
+    assert [corpus["train"][number].label for number in range(len(labels))] == [1] * 5 + [0] * 4
+
+
+def test_texts_are_checked_before_anything_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "_parse", lambda *_: pytest.fail("parsed"))
+    data = tmp_path / "data"
+    data.mkdir()
+    values = [b"A film.", b"Dull."]
+    table = pa.table({"text": pa.array(values, pa.binary()), "label": ["good", "bad"]})
+    pq.write_table(table, data / "bytes.parquet")
+    rows: list[object] = ["A film.", "", None, float("nan"), 3, ["A film."], "Dull."]
+    write(
+        data,
+        a__jsonl=[{"text": text, "label": "x"} for text in rows],
+        a__csv='text,label\n"A\nfilm.",good\n,bad\n',
+        commas__csv="text,label\nA fine, old film.,good\nDull.,bad\n",
+        quote__csv='text,label\n"A fine, old film.,good\nDull.,bad\n',
+        twice__csv="text,label,text\nA,b,c\n",
+    )
+    for name, message in [
+        ("bytes.parquet", r"bytes\.parquet:1: column text: expected a text, found a value of type bytes"),
+        (
+            "a.jsonl",
+            r"a\.jsonl:2: column text: expected a text, found nothing; .*:3: .*; .*:4: .*NaN; "
+            "5 bad lines in all; drop: true skips them",
+        ),
+        ("a.csv", r"a\.csv:4: column text: expected a text, found nothing; drop"),
+        ("commas.csv", r"commas\.csv:2: expected 2 fields as in the header, found 3"),
+        ("quote.csv", r"quote\.csv:2: expected CSV: unexpected end of data"),
+        ("twice.csv", r"twice\.csv: expected one column text, found the columns text, label, text"),
+    ]:
+        with pytest.raises(ValueError, match=message) as raised:
+            prepared(recipe(task_of(name)), data, tmp_path / "out")
+        assert ".treeformer" not in str(raised.value)
+    for drop in (False, True):
+        for name in ("a.csv", "bytes.parquet"):
+            with pytest.raises(ValueError, match=rf"{name}: expected one column txt, found .*text, label"):
+                prepared(recipe(task_of(name, text="txt"), drop=drop), data, tmp_path / "out")
+        with pytest.raises(ValueError, match=r"a\.jsonl:1: column txt: missing, found .*and no good one"):
+            prepared(recipe(task_of("a.jsonl", text="txt"), drop=drop), data, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_text_without_words_is_named_in_its_own_file(tmp_path: Path) -> None:
+    data = write(tmp_path / "data", a__csv='text,label\n"A\nfilm.",good\n\u2028\u200b,bad\nDull.,bad\n')
+    with pytest.raises(ValueError, match=r"data/a\.csv:4: expected a text with words, .*drop: true skips it"):
+        prepared(recipe(task_of("a.csv")), data, tmp_path / "out")
+    corpus = prepared(recipe(task_of("a.csv"), drop=True), data, tmp_path / "out")
+    assert corpus.manifest.splits["train"].dropped == {"no tree": 1}
+    assert len(corpus["train"]) == 2
+
+
+def test_deep_and_damaged_tables_are_named(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in ROWS]), tmp_path / "a.parquet")
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[10] ^= 0xFF
+    (tmp_path / "a.parquet").write_bytes(content)
+    (tmp_path / "a.jsonl").write_text('{"text": ' + "[" * 100_000 + "\n")
+    for name, message in [
+        ("a.parquet", r"a\.parquet: expected Parquet: "),
+        ("a.jsonl", r"a\.jsonl:1: expected a JSON object, found one nested too deeply"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            prepared(recipe(task_of(name)), tmp_path, tmp_path / "out")

@@ -44,7 +44,7 @@ class AgreementTask(Task):
 
     def to_parse(self, files: Mapping[str, Path]) -> ToParse:
         prefixes = _prefixes(files["file"], 0)
-        lines = ("" if isinstance(prefix, BadLine) else " ".join(prefix.words) for prefix in prefixes)
+        lines = (prefix if isinstance(prefix, BadLine) else " ".join(prefix.words) for prefix in prefixes)
         return ToParse(lines, tokenized=True, one_per_line=True)
 
     def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
@@ -65,10 +65,9 @@ def _prefixes(path: Path, attractors: int) -> Iterator[_Prefix | BadLine]:
     for number, line in enumerate(text_lines(path), start=1):
         try:
             prefix = read(line, attractors)
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            yield BadLine(
-                location(path, number), "no example", f"expected words, a verb and its label: {error}"
-            )
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            problem = f"expected words, a verb and its label: {error}"
+            yield BadLine(location(path, number), "no example", problem)
             continue
         if not prefix.words:
             yield BadLine(location(path, number), "nothing before the verb", "expected words before the verb")
@@ -81,8 +80,15 @@ def _prefixes(path: Path, attractors: int) -> Iterator[_Prefix | BadLine]:
 
 def _from_json(line: str, attractors: int) -> _Prefix:
     content = json.loads(line)
-    words = tuple(map(str, content["tokens"][: content["verb"]]))
-    return _Prefix(words, str(content["label"]), int(content.get("n_attractors", attractors)))
+    words, verb, label = (content[key] for key in ("tokens", "verb", "label"))
+    if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
+        raise ValueError(f"tokens: expected a list of words, found {words!r:.60}")
+    if type(verb) is not int or not 0 <= verb < len(words):
+        raise ValueError(f"verb: expected the number of a token, 0 to {len(words) - 1}, found {verb!r:.60}")
+    attractors = content.get("n_attractors", attractors)
+    if type(attractors) is not int:
+        raise ValueError(f"n_attractors: expected a whole number, found {attractors!r:.60}")
+    return _Prefix(tuple(words[:verb]), str(label), attractors)
 
 
 def _from_columns(line: str, attractors: int) -> _Prefix:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from treeformer.data.sample import BadLine, Sample, location, text_lines, tree_lines
+from treeformer.data.sample import BadLine, Sample, tree_lines
+from treeformer.data.tables import class_value, json_rows, text_value
 from treeformer.data.tasks.task import SplitFiles, Task, ToParse
 from treeformer.data.tokens import one_line
 from treeformer.trees.tree import Unary
@@ -36,21 +36,30 @@ class ImdbTask(Task):
         return self.hold_out
 
     def to_parse(self, files: Mapping[str, Path]) -> ToParse:
-        """Reviews as text; their line breaks are marked ``<br />``."""
-        texts = (str(json.loads(line)["text"]) for line in text_lines(files["file"]))
-        lines = (one_line(text.replace("<br />", " ")) for text in texts)
-        return ToParse(lines, tokenized=False, one_per_line=False)
+        return ToParse(_texts(files["file"]), tokenized=False, one_per_line=False)
 
     def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
-        return {"file": text_lines(files["file"]), "trees": tree_lines(files["trees"], unary)}
+        return {"file": _labels(files["file"]), "trees": tree_lines(files["trees"], unary)}
 
-    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample | BadLine:
-        line, trees = values
-        where = location(files["file"], number)
-        try:
-            label = json.loads(line)["label"]
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            return BadLine(where, "no review", f"expected a JSON object with text and label: {error}")
-        if label not in (0, 1):
-            return BadLine(where, "no label", f"expected a label 0 or 1, found {label!r}")
-        return Sample(trees, label=_CLASSES[label])
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample:
+        label, trees = values
+        return Sample(trees, label=label)
+
+
+def _texts(path: Path) -> Iterator[str | BadLine]:
+    """The reviews as text; their line breaks are marked ``<br />``."""
+    for row in json_rows(path):
+        text = row if isinstance(row, BadLine) else text_value(row, "text")
+        yield text if isinstance(text, BadLine) else one_line(text.replace("<br />", " "))
+
+
+def _labels(path: Path) -> Iterator[str | BadLine]:
+    """The class of each review."""
+    for row in json_rows(path):
+        label = row if isinstance(row, BadLine) else class_value(row, "label")
+        if isinstance(label, BadLine):
+            yield label
+        elif label in ("0", "1"):
+            yield _CLASSES[int(label)]
+        else:
+            yield BadLine(row.location, "no label", f"expected a label 0 or 1, found {label!r}")

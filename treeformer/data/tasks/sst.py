@@ -52,7 +52,7 @@ class SstTask(Task):
 
     def to_parse(self, files: Mapping[str, Path]) -> ToParse:
         lines = (
-            "" if isinstance(trees, BadLine) else " ".join(trees[0].words)
+            trees if isinstance(trees, BadLine) else " ".join(trees[0].words)
             for trees in tree_lines(files["file"], "collapse")
         )
         return ToParse(lines, tokenized=True, one_per_line=True)
@@ -66,7 +66,7 @@ class SstTask(Task):
         (scored, *more_scored), (parsed, *more_parsed) = values
         where = location(files["file"], number)
         if scored.words != parsed.words or more_scored or more_parsed:
-            problem = f"expected one tree over the words of {files['trees']}:{number}"
+            problem = f"expected one tree over the words of line {number} in {files['trees'].name}"
             return BadLine(where, "other words", problem)
         scores = {(leaf, leaf + 1): tag for leaf, tag in enumerate(scored.tags)}
         scores |= dict(zip(scored.spans, scored.labels, strict=True))

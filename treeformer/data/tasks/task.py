@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -44,9 +45,9 @@ class SplitFiles(Settings):
 
 
 class ToParse(NamedTuple):
-    """Lines of text to parse; see `LineParser` for the options."""
+    """Lines of text to parse, or why there is none; see `LineParser` for the options."""
 
-    lines: Iterable[str]
+    lines: Iterable[str | BadLine]
     tokenized: bool
     one_per_line: bool
 
@@ -104,10 +105,31 @@ class Task(Settings):
         """The sample of a line from its ``values``, one of each column; None to skip the line."""
 
     def samples(
-        self, split: SplitFiles, files: Mapping[str, Path], unary: Unary
+        self, split: SplitFiles, files: Mapping[str, Path], unary: Unary, *, parsed: bool = False
     ) -> Iterator[Sample | BadLine]:
-        """The sample of each line of a split, or why there is none."""
-        for row in aligned_lines(files, self.columns(split, files, unary)):
-            sample = row if isinstance(row, BadLine) else self.sample(files, row[0], *row[1])
+        """The sample of each line of a split, or why there is none.
+
+        ``parsed``: the file of trees was parsed from `to_parse`, so errors name the line of the text.
+        """
+        lines = aligned_lines(files, self.columns(split, files, unary))
+        for text, line in zip(self._texts(files) if parsed else repeat(""), lines, strict=False):
+            bad = text if isinstance(text, BadLine) else line.bad
+            sample = bad or self.sample(files, line.number, *line.values)
+            if parsed and isinstance(sample, BadLine) and sample.location.startswith(f"{files['trees']}:"):
+                problem = "expected a text with words, the parser found none"
+                if sample.reason != "no tree":
+                    problem = f"the parse of this text cannot be used: {sample.problem}"
+                sample = BadLine(line.location, sample.reason, problem)
             if sample is not None:
                 yield sample
+
+    def checked_texts(self, split: SplitFiles, files: Mapping[str, Path]) -> Iterator[BadLine | None]:
+        """What is wrong with each line of a split that has not been parsed yet; None for good lines."""
+        columns = self.columns(split, {**files, "trees": Path("trees")}, "collapse")
+        columns.pop("trees", None)
+        for text, line in zip(self._texts(files), aligned_lines(files, columns), strict=False):
+            yield text if isinstance(text, BadLine) else line.bad
+
+    def _texts(self, files: Mapping[str, Path]) -> Iterator[str | BadLine]:
+        """The lines to parse; columns may end earlier and never later."""
+        return chain(self.to_parse(files).lines, repeat(""))

@@ -51,8 +51,10 @@ class TranslationTask(Task):
 
     def to_parse(self, files: Mapping[str, Path]) -> ToParse:
         given = self.source_tokens == "given"
-        lines = text_lines(files["file"])
-        return ToParse(map(unescape, lines) if given else lines, tokenized=given, one_per_line=False)
+        lines = _nonempty_lines(files["file"], "empty source")
+        if given:
+            lines = (line if isinstance(line, BadLine) else unescape(line) for line in lines)
+        return ToParse(lines, tokenized=given, one_per_line=False)
 
     def columns(self, split: SplitFiles, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
         first = split.first if isinstance(split, ParallelFiles) else None
