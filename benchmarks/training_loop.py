@@ -27,7 +27,13 @@ import transformers
 from benchmarks.common import print_machine, synchronize
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.training.experiment import Shards, build_model, endless_updates, training_examples
+from treeformer.training.experiment import (
+    Shards,
+    build_model,
+    endless_updates,
+    training_examples,
+    tree_limits,
+)
 from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe
 from treeformer.training.updates import Updater
@@ -78,10 +84,14 @@ class Training:
         self.training = recipe.training
         self.device = device
         examples = training_examples(recipe, corpus)
-        self.plan = BatchPlan(examples.sizes, recipe.system.reads, self.training.tokens, seed=1)
-        self.batches = endless_updates(examples, self.plan, self.training, Processes(device))
         torch.manual_seed(1)
-        self.updater = Updater(build_model(recipe, corpus).to(device).train(), self.training)
+        model = build_model(recipe, corpus)
+        limits = tree_limits(model, examples) if self.training.graphs else None
+        self.plan = BatchPlan(
+            examples.sizes, recipe.system.reads, self.training.tokens, seed=1, limits=limits
+        )
+        self.batches = endless_updates(examples, self.plan, self.training, Processes(device))
+        self.updater = Updater(model.to(device).train(), self.training)
         self.step = 0
 
     def update(self, shards: Shards) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.data.examples import random_split
 from treeformer.data.batching import BatchPlan, Reads, collate, loader
-from treeformer.data.buckets import Shape
+from treeformer.data.buckets import Shape, rounded_limits
 from treeformer.data.split import Columns, Integers, Split
 from treeformer.data.vocabulary import END, PAD
 
@@ -72,6 +72,29 @@ def test_an_update_does_not_depend_on_the_number_of_shards(sizes: Integers, toke
     plan = BatchPlan(sizes, "trees", tokens, seed=1)
     for one, many in zip(plan.epoch(2), plan.epoch(2, shards=shards), strict=True):
         assert sorted(one[0]) == sorted(np.concatenate(many))
+
+
+@given(sizes(), st.integers(1, 500), st.sampled_from([1, 2, 3]), st.integers(0, 9))
+def test_limits_of_a_shape_hold_for_all_its_examples(
+    sizes: Integers, tokens: int, shards: int, seed: int
+) -> None:
+    chance = np.random.default_rng(seed)
+    most = sizes[:, 0] + sizes[:, 1] - 1
+    folds = chance.integers(1, most + 1)
+    levels = chance.integers(1, folds + 1)
+    plan = BatchPlan(sizes, "trees", tokens, seed=1, limits=np.stack([levels, folds], axis=1))
+    for update in plan.epoch(0, shards=shards):
+        examples, shape = np.concatenate(update), plan.shape(update)
+        assert shape.limits is not None
+        assert levels[examples].max() <= shape.limits[0]
+        assert folds[examples].max() <= shape.limits[1] < shape.leaves + shape.nodes
+
+
+def test_limits_are_rounded_up_so_that_batches_share_them() -> None:
+    shape = Shape(rows=50, leaves=24, nodes=24, targets=0)
+    assert {rounded_limits(shape, levels, 23) for levels in (9, 10, 12)} == {(12, 24)}
+    assert rounded_limits(shape, 17, 23) == (20, 24)
+    assert rounded_limits(shape, 33, 25) == (47, 47)
 
 
 def test_order_follows_seed_and_epoch() -> None:

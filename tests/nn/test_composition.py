@@ -19,6 +19,7 @@ WIDTH = 5
 EXACT = {"rtol": 0, "atol": 1e-9}
 CHAIN = Tree(["w"], ["X"], ["X"] * 9, [(0, 1)] * 9)
 ONE = Tree(["w"], ["X"], ["X"], [(0, 1)])
+LEVELS, FOLDS = 30, 31  # of WIDE: one over the only child, 29 over 30 words, one over both
 WIDE = Tree(["w"] * 31, ["X"] * 31, ["X", "X", "X"], [(0, 1), (1, 31), (0, 31)])
 
 
@@ -89,11 +90,18 @@ def test_bounded_levels_give_the_same_states_and_gradients(monkeypatch: pytest.M
     examples = [balanced(["w"] * 9), WIDE, ONE, CHAIN]
     model = randomised()
     results = []
-    for levels in (structure.exact_levels, structure.bounded_levels):
+    for levels, limits in (
+        (structure.exact_levels, None),
+        (structure.bounded_levels, None),
+        (structure.bounded_levels, structure.Limits(levels=LEVELS, folds=FOLDS)),
+        (structure.bounded_levels, structure.Limits(levels=LEVELS + 3, folds=FOLDS + 2)),
+    ):
         monkeypatch.setattr("treeformer.nn.recurrence.levels", levels)
-        results.append(states_and_gradients(model, examples))
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, **EXACT)  # type: ignore[arg-type]
+        with structure.known_limits(limits):
+            results.append(states_and_gradients(model, examples))
+    for padded in results[1:]:
+        for one, other in zip(results[0], padded, strict=True):
+            torch.testing.assert_close(one, other, **EXACT)  # type: ignore[arg-type]
 
 
 def test_recording_a_graph_reads_no_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,13 +108,19 @@ def test_bounded_levels_give_the_same_states_and_gradients(
     examples = [balanced(["w"] * 9), right_branching(["w"] * 40), Tree(["w"], ["X"], ["X"], [(0, 1)])]
     model = randomised(composition)
     actual = []
-    for levels in (structure.exact_levels, structure.bounded_levels):
+    for levels, limits in (
+        (structure.exact_levels, None),
+        (structure.bounded_levels, None),
+        (structure.bounded_levels, structure.Limits(levels=39, folds=39)),  # the height of the second tree
+    ):
         monkeypatch.setattr("treeformer.nn.recurrence.levels", levels)
         batch = TreeBatch.from_trees(examples)
         leaves = leaves_of(batch)
-        actual.append(results_and_gradients(model, real(model(leaves, batch), examples), leaves))
-    for one, other in zip([*actual[0][0], *actual[0][1]], [*actual[1][0], *actual[1][1]], strict=True):
-        torch.testing.assert_close(one, other, **EXACT)  # type: ignore[arg-type]
+        with structure.known_limits(limits):
+            actual.append(results_and_gradients(model, real(model(leaves, batch), examples), leaves))
+    for padded in actual[1:]:
+        for one, other in zip([*actual[0][0], *actual[0][1]], [*padded[0], *padded[1]], strict=True):
+            torch.testing.assert_close(one, other, **EXACT)  # type: ignore[arg-type]
 
 
 def test_a_node_with_more_than_two_children_is_refused_by_the_binary_composition() -> None:

@@ -84,6 +84,25 @@ def test_bounded_levels_depend_on_the_shape_alone() -> None:
     assert sizes == [[12, 6, 4, 2, 2, 2]] * 3
 
 
+@given(batches, st.integers(0, 3))
+@settings(max_examples=40)
+def test_limits_leave_out_levels_without_nodes_and_nothing_else(examples: list[Tree], spare: int) -> None:
+    batch = TreeBatch.from_trees(examples)
+    tallest = int(batch.shared(structure.heights).max())
+    full = structure.bounded_levels(batch)
+    with structure.known_limits(structure.Limits(levels=tallest + spare, folds=0)):
+        limited = structure.bounded_levels(batch)
+    assert len(limited.nodes) == min(tallest + spare, batch.m)
+    assert all(torch.equal(*pair) for pair in zip(limited.nodes, full.nodes, strict=False))
+    assert torch.equal(limited.places, full.places)
+
+
+def test_limits_end_with_their_block() -> None:
+    with structure.known_limits(structure.Limits(2, 3)):
+        assert structure.current_limits() == (2, 3)
+    assert structure.current_limits() is None
+
+
 def test_levels_are_exact_on_the_cpu() -> None:
     batch = TreeBatch.from_trees([balanced(["w"] * 8), balanced(["w"] * 4)])
     assert [len(nodes) for nodes in batch.shared(structure.levels).nodes] == [6, 3, 1]

@@ -89,6 +89,23 @@ def test_the_second_batch_of_a_shape_is_recorded_and_buffers_take_new_contents()
     assert len(work) == 2
 
 
+def test_limits_are_part_of_the_shape_and_stay_on_the_host() -> None:
+    place = recorder()
+    total, seen = torch.zeros((), device=place.device), []
+
+    def add(batch: Any) -> None:
+        seen.append((batch["limits"].device.type, batch["limits"].tolist()))
+        total.add_(batch["x"].sum())
+
+    work = GraphedBatches(add, (total,), place)
+    for levels in (4, 8, 4, 8, 4):
+        work({"x": torch.ones(3), "limits": torch.tensor([levels, 7])})
+    assert total.item() == 15
+    assert len(work) == 2
+    assert {tuple(limits) for _, limits in seen} == {(4, 7), (8, 7)}
+    assert {device for device, _ in seen} == {"cpu"}
+
+
 def test_past_the_limit_batches_run_without_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "LIMIT", 1)
     place = recorder()

@@ -11,12 +11,13 @@ import yaml
 
 from tests.training.corpora import experiment, metrics, sentiment, translation
 from tests.training.test_graphs import recorder
+from treeformer import Tree
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.models.systems import load
 from treeformer.ops.levels import bounded_levels
 from treeformer.progress import Progress
-from treeformer.training.experiment import build_model, endless_updates, training_examples
+from treeformer.training.experiment import build_model, endless_updates, training_examples, tree_limits
 from treeformer.training.loop import train
 from treeformer.training.losses import loss_sum
 from treeformer.training.processes import Processes
@@ -82,7 +83,8 @@ def test_training_with_graphs_gives_the_weights_of_training_without(
         model = build_model(recipe, corpus).to(place.device).train()
         updater = Updater(model, recipe.training, recorder=place if graphed else None)
         examples = training_examples(recipe, corpus)
-        plan = BatchPlan(examples.sizes, "trees", recipe.training.tokens, seed=1)
+        limits = tree_limits(model, examples) if graphed else None
+        plan = BatchPlan(examples.sizes, "trees", recipe.training.tokens, seed=1, limits=limits)
         updates = endless_updates(examples, plan, recipe.training, Processes("cpu"))
         for parts in islice(updates, 12):
             for part in parts:
@@ -108,3 +110,40 @@ def test_recording_a_graph_reads_no_values(
     loss, _ = loss_sum(model, {name: tensor.to("meta") for name, tensor in part.items()})
     loss.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def fold_height(tree: Tree, node: int) -> int:
+    """Number of levels below and at the last fold of a node: its children are folded from left to right."""
+    below = [
+        (tree.spans[child], fold_height(tree, child))
+        for child, parent in enumerate(tree.parents)
+        if parent == node
+    ]
+    below += [((leaf, leaf + 1), 0) for leaf, parent in enumerate(tree.leaf_parents) if parent == node]
+    first, *others = [height for _, height in sorted(below)]
+    for other in others:
+        first = max(first, other) + 1
+    return first if others else first + 1
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_limits_are_levels_and_folds_of_each_tree(corpora: dict[str, PreparedCorpus], case: str) -> None:
+    name, settings = CASES[case]
+    recipe = experiment(corpora[name], *settings).resolved()
+    examples = training_examples(recipe, corpora[name])
+    limits = tree_limits(build_model(recipe, corpora[name]), examples)
+    assert limits is not None
+    for number, (levels, folds) in enumerate(limits.tolist()):
+        example = examples[number]
+        spans = [(int(start), int(end)) for start, end in example.node_spans]
+        words = ["w"] * len(example.input_ids)
+        tree = Tree(words, ["X"] * len(words), ["X"] * len(spans), spans)
+        children = [*tree.parents[:-1], *tree.leaf_parents]
+        assert levels == fold_height(tree, len(tree) - 1)
+        assert folds == sum(max(1, children.count(node) - 1) for node in range(len(tree)))
+
+
+def test_a_model_without_recurrence_has_no_limits(corpora: dict[str, PreparedCorpus]) -> None:
+    corpus = corpora["tree-lstm"]
+    recipe = experiment(corpus, "model=tree-transformer").resolved()
+    assert tree_limits(build_model(recipe, corpus), training_examples(recipe, corpus)) is None

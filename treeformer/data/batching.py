@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from treeformer.data.buckets import Shape, buckets_of
+from treeformer.data.buckets import Numbers, Shape, buckets_of, rounded_limits
 from treeformer.data.split import Columns, Examples, Integers, Ragged
 from treeformer.data.vocabulary import END, IGNORED, PAD
 
@@ -35,9 +35,19 @@ class BatchPlan:
         tokens: leaves and nodes of one update, over all processes.
         seed: seed of the shuffling; each epoch is shuffled differently.
         shapes: the largest number of shapes.
+        limits: ``[N, 2]``, levels and folds of each example, for a system whose time grows with them.
     """
 
-    def __init__(self, sizes: Integers, reads: Reads, tokens: int, seed: int, *, shapes: int = 32) -> None:
+    def __init__(
+        self,
+        sizes: Integers,
+        reads: Reads,
+        tokens: int,
+        seed: int,
+        *,
+        shapes: int = 32,
+        limits: Numbers | None = None,
+    ) -> None:
         if reads not in ("trees", "words"):
             raise ValueError(f"reads: expected trees or words, got {reads!r}")
         if tokens < 1:
@@ -58,6 +68,7 @@ class BatchPlan:
         self._rows = np.array([shape.rows for shape in self.shapes])
         self._containers = _containers(self._widths)
         self._read = int(widths[:, :2].sum())
+        self._limits = limits
 
     def __len__(self) -> int:
         """The number of updates in every epoch."""
@@ -106,7 +117,10 @@ class BatchPlan:
         widest = self._widths[buckets].max(0)
         fits = (self._widths >= widest).all(1) & (self._rows >= len(examples))
         shape = self.shapes[int(fits.argmax())]
-        return shape._replace(rows=-(-shape.rows // len(update)))
+        shape = shape._replace(rows=-(-shape.rows // len(update)))
+        if self._limits is None:
+            return shape
+        return shape._replace(limits=rounded_limits(shape, *self._limits[examples].max(0).tolist()))
 
 
 def _containers(widths: NDArray[np.int64]) -> list[int | None]:
@@ -121,7 +135,8 @@ def collate(
     """The model's inputs and targets as int64 tensors of this shape.
 
     For translation the words of ``reads="words"`` end with ``</s>``, and ``labels`` are the target tokens
-    with ``</s>``; otherwise ``labels`` are the classes of the examples.
+    with ``</s>``; otherwise ``labels`` are the classes of the examples. ``limits [2]`` are
+    those of the shape, if it has any.
 
     Args:
         columns: at most ``shape.rows`` examples. Missing rows repeat the first, with targets −100.
@@ -153,6 +168,8 @@ def collate(
         batch = {name: values[source] for name, values in batch.items()}
     for name in batch.keys() & {"leaf_targets", "node_targets", "labels"}:
         batch[name][count if real is None else real :] = IGNORED
+    if shape.limits is not None:
+        batch["limits"] = np.array(shape.limits)
     return {name: torch.from_numpy(values) for name, values in batch.items()}
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 MULTIPLE = 8  #: widths are multiples of this, which matrix units prefer ...
 SMALL = (2, 4)  #: ... or one of these
+LEVELS = 4  #: numbers of levels are multiples of this, large ones of four times this
 
 Numbers = NDArray[np.int64]
 
@@ -20,6 +21,7 @@ class Shape(NamedTuple):
     leaves: int
     nodes: int
     targets: int
+    limits: tuple[int, int] | None = None  #: levels and folds at most, see `treeformer.ops.levels.Limits`
 
     @property
     def widths(self) -> tuple[int, int, int]:
@@ -66,6 +68,21 @@ def buckets_of(widths: Numbers, tokens: int, shapes: int) -> tuple[list[Shape], 
     for place, number in enumerate(order):
         group_of[groups[number].cells] = place
     return [_shape(boxes[number], tokens, len(widths)) for number in order], group_of[cell_of]
+
+
+def rounded_limits(shape: Shape, levels: int, folds: int) -> tuple[int, int]:
+    """Limits of a batch of this shape, rounded up so that many batches share them.
+
+    Most trees have no more folds than a binary tree without unary nodes, one less than leaves.
+
+    Args:
+        shape: the shape of the batch.
+        levels, folds: the most that any of its trees has.
+    """
+    usual, most = max(shape.leaves - 1, shape.nodes), shape.leaves + shape.nodes - 1
+    width = usual if folds <= usual else most
+    step = LEVELS if levels <= 8 * LEVELS else 4 * LEVELS
+    return min(-(-levels // step) * step, width), width
 
 
 def _shape(box: tuple[int, ...], tokens: int, examples: int) -> Shape:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from treeformer.nn.lstm_cell import at_least_float32, init_gates, linear_with_biases
-from treeformer.nn.recurrence import at_places, climb, flat_leaves, steps_of
+from treeformer.nn.recurrence import Climber, at_places, climb, flat_leaves, steps_of
 from treeformer.ops import TreeBatch
 from treeformer.ops.folding import folded
 
@@ -63,7 +63,7 @@ class GatedCell(nn.Module):
         return self.norm(mixed.to(self.norm.weight.dtype))
 
 
-class TreeComposition(nn.Module):
+class TreeComposition(Climber):
     """States of the nodes, composed from the leaves up by a `GatedCell`.
 
     A node over k children applies the cell k − 1 times, from left to right, with its label each time; a node

@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from treeformer.nn.lstm_cell import at_least_float32
 from treeformer.ops import TreeBatch
 from treeformer.ops.levels import first_leaves, first_nodes, leaf_parents, levels, node_parents
 
 State = TypeVar("State")  #: a tensor ``[..., d]``, or a named tuple of tensors
+
+
+class Climber(nn.Module):
+    """Base of layers that compute nodes level by level: their time grows with the height of the trees."""
 
 
 class Cell(Protocol[State]):

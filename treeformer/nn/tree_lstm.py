@@ -14,7 +14,7 @@ from treeformer.nn.lstm_cell import (
     linear_with_biases,
     state_from_gates,
 )
-from treeformer.nn.recurrence import at_places, climb, flat_leaves, steps_of
+from treeformer.nn.recurrence import Climber, at_places, climb, flat_leaves, steps_of
 from treeformer.ops import TreeBatch
 from treeformer.ops.levels import child_counts
 
@@ -112,7 +112,7 @@ class Binary(nn.Module):
         )
 
 
-class TreeLstm(nn.Module):
+class TreeLstm(Climber):
     """States of the nodes from those of the leaves, level by level; see `climb`.
 
     Args:

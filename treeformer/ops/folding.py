@@ -8,7 +8,14 @@ import torch
 from torch import Tensor
 
 from treeformer.ops.batch import TreeBatch
-from treeformer.ops.levels import child_counts, first_leaves, first_nodes, leaf_parents, node_parents
+from treeformer.ops.levels import (
+    child_counts,
+    current_limits,
+    first_leaves,
+    first_nodes,
+    leaf_parents,
+    node_parents,
+)
 
 
 class Folded(NamedTuple):
@@ -27,7 +34,8 @@ def folded(batch: TreeBatch) -> Folded:
     """The folds of a batch; call it through `TreeBatch.shared`.
 
     Trees with n leaves and m nodes have n − 1 folds and one more for each node over one child, so
-    n + m − 1 at most. On a GPU the folds are padded to that number, which is known without waiting.
+    n + m − 1 at most. On a GPU the folds are padded to that number, which is known without waiting, or to
+    what `known_limits` promises.
     """
     B, n, m = len(batch), batch.n, batch.m
     node = torch.arange(m, device=batch.device).expand(B, m)
@@ -45,7 +53,11 @@ def folded(batch: TreeBatch) -> Folded:
         dim=1,
     )
     counts = real.sum(1)
-    width = int(counts.max()) if batch.device.type == "cpu" else n + m - 1
+    limits = current_limits()
+    if limits is not None:
+        width = min(limits.folds, n + m - 1)
+    else:
+        width = int(counts.max()) if batch.device.type == "cpu" else n + m - 1
     # post-order: by end, then from small to large, then up the chain of nodes with one span
     keys = (fold_ends * (n + 1) - starts.gather(1, nodes)) * m + nodes
     order = keys.masked_fill(~real, torch.iinfo(keys.dtype).max).argsort(dim=1)[:, :width]

@@ -5,6 +5,9 @@ All are functions of a `TreeBatch`; call them through `TreeBatch.shared`, which 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +25,31 @@ class Levels(NamedTuple):
 
     nodes: tuple[Tensor, ...]  #: for each height from 1 on, the flat indices ``[K]`` of its nodes
     places: Tensor  #: ``[B, m]`` index of each node in the concatenated levels; 0 where padded
+
+
+class Limits(NamedTuple):
+    """What is known about the trees of a batch while a CUDA graph is recorded, when no value can be read."""
+
+    levels: int  #: no tree has more levels, even if its nodes are folded
+    folds: int  #: no tree has more folds, see `treeformer.ops.folding`
+
+
+_limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+@contextmanager
+def known_limits(limits: Limits | None) -> Iterator[None]:
+    """Let levels and folds rely on these limits; None: only the shape of a batch is known."""
+    token = _limits.set(limits)
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def current_limits() -> Limits | None:
+    """The limits set by `known_limits`."""
+    return _limits.get()
 
 
 def leaf_parents(batch: TreeBatch) -> Tensor:
@@ -100,12 +128,15 @@ def bounded_levels(batch: TreeBatch) -> Levels:
     """Levels with the largest sizes that the shape allows, so that no value on the device is read.
 
     Subtrees of nodes of equal height are disjoint, and a subtree of height h has at least h nodes. So a tree
-    of m nodes has at most m levels, and at most m // h nodes of height h.
+    of m nodes has at most m levels, and at most m // h nodes of height h. `known_limits` may leave out the
+    highest levels.
     """
     order, starts = _sorted(batch)
     B, m = batch.node_mask.shape
-    sizes = [B * (m // height) for height in range(1, m + 1)]
-    height = torch.arange(1, m + 1, device=batch.device)
+    limits = current_limits()
+    count = m if limits is None else min(m, limits.levels)
+    sizes = [B * (m // height) for height in range(1, count + 1)]
+    height = torch.arange(1, count + 1, device=batch.device)
     ends = (B * (m // height)).cumsum(0)
     place = torch.arange(sum(sizes), device=batch.device)
     level = torch.searchsorted(ends, place, right=True)
@@ -113,7 +144,7 @@ def bounded_levels(batch: TreeBatch) -> Levels:
     rank = starts[level] + place - first[level]
     nodes = torch.where(rank < starts[level + 1], order[rank.clamp(max=B * m - 1)], B * m)
     ranks = torch.empty_like(order).scatter_(0, order, torch.arange(B * m, device=batch.device))
-    node_level = (batch.shared(heights) - 1).clamp(min=0)
+    node_level = (batch.shared(heights) - 1).clamp(0, count - 1)
     places = first[node_level] + ranks.view(B, m) - starts[node_level]
     return Levels(nodes.split(sizes), places.masked_fill(~batch.node_mask, 0))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from treeformer.chunking import split_by_padding
@@ -20,8 +21,10 @@ from treeformer.data.vectors import read_vectors, vector_width
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import build, size_names
 from treeformer.nn import ScaledEmbedding
+from treeformer.nn.recurrence import Climber
 from treeformer.ops import TreeBatch
-from treeformer.ops.levels import child_counts
+from treeformer.ops.folding import folded
+from treeformer.ops.levels import child_counts, heights
 from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe, TrainingRecipe
 
@@ -61,13 +64,30 @@ def check_trees(model: PreTrained, corpus: PreparedCorpus) -> None:
 
 def _most_children(split: Split) -> Iterator[tuple[int, int]]:
     """The number of each example, and the largest number of children of its nodes."""
-    widths = split.sizes[:, :2].max(1)
+    for numbers, batch in _tree_batches(split):
+        yield from zip(numbers, child_counts(batch).amax(1).tolist(), strict=True)
+
+
+def _tree_batches(examples: Examples) -> Iterator[tuple[list[int], TreeBatch]]:
+    """All trees in batches of similar size, with the numbers of their examples."""
+    widths = examples.sizes[:, :2].max(1)
     order = np.argsort(widths, kind="stable").tolist()
     for numbers in split_by_padding(order, lambda number: int(widths[number]) ** 2, budget=_CELLS):
-        inputs = input_tensors(split.columns(np.array(numbers)))
+        inputs = input_tensors(examples.columns(np.array(numbers)))
         leaves = inputs["attention_mask"].sum(1)
-        batch = TreeBatch.from_spans(inputs["node_spans"], inputs["node_mask"], leaves)
-        yield from zip(numbers, child_counts(batch).amax(1).tolist(), strict=True)
+        yield numbers, TreeBatch.from_spans(inputs["node_spans"], inputs["node_mask"], leaves)
+
+
+def tree_limits(model: PreTrained, examples: Examples) -> NDArray[np.int64] | None:
+    """``[N, 2]``: levels and folds of each example, None for a model whose time does not grow with them."""
+    if not any(isinstance(module, Climber) for module in model.modules()):
+        return None
+    limits = np.zeros((len(examples), 2), np.int64)
+    for numbers, batch in _tree_batches(examples):
+        folds = folded(batch).batch
+        limits[numbers, 0] = heights(folds).amax(1).numpy()
+        limits[numbers, 1] = folds.node_mask.sum(1).numpy()
+    return limits
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 Tensors = Mapping[str, Tensor]
-Shapes = tuple[torch.Size, ...]
+Shapes = tuple[tuple[int, ...], ...]
 
 LIMIT = 64  #: number of graphs; batches of further shapes run without one
+CONSTANT = "limits"  #: name of a tensor that stays in host memory; its values count as part of the shape
 
 
 class _Graph(NamedTuple):
@@ -83,7 +84,9 @@ class GraphedBatches:
 
     def __call__(self, batch: Tensors) -> None:
         """Do the work on a batch, which may be in host memory."""
-        shapes = tuple(tensor.shape for tensor in batch.values())
+        shapes = tuple(
+            tuple(tensor.tolist() if name == CONSTANT else tensor.shape) for name, tensor in batch.items()
+        )
         self._seen[shapes] += 1
         if shapes not in self._graphs:
             if self._seen[shapes] == 1 or len(self._graphs) >= LIMIT:
@@ -92,12 +95,16 @@ class GraphedBatches:
             self._graphs[shapes] = self._record(batch)
         buffers, graph = self._graphs[shapes]
         for name, buffer in buffers.items():
-            buffer.copy_(batch[name], non_blocking=True)
+            if name != CONSTANT:
+                buffer.copy_(batch[name], non_blocking=True)
         graph.replay()
 
     def _record(self, batch: Tensors) -> _Graph:
         device = self._recorder.device
-        buffers = {name: tensor.to(device, copy=True) for name, tensor in batch.items()}
+        buffers = {
+            name: tensor if name == CONSTANT else tensor.to(device, copy=True)
+            for name, tensor in batch.items()
+        }
         before = [tensor.clone() for tensor in self._changed]
         with self._recorder.random_state_unchanged():
             self._recorder.rehearse(lambda: self._work(buffers))

@@ -28,6 +28,7 @@ from treeformer.training.experiment import (
     endless_updates,
     initialise_embeddings,
     training_examples,
+    tree_limits,
 )
 from treeformer.training.metrics import MetricsFile, Throughput
 from treeformer.training.processes import Processes, stop_signals
@@ -100,7 +101,13 @@ class _Trainer:
         torch.manual_seed(seed + 7919 * processes.rank)  # dropout differs between processes
         self.updater = Updater(self.model, self.training, process_count=processes.count)
         self.examples = training_examples(recipe, corpus)
-        self.plan = BatchPlan(self.examples.sizes, recipe.system.reads, self.training.tokens, seed)
+        self.plan = BatchPlan(
+            self.examples.sizes,
+            recipe.system.reads,
+            self.training.tokens,
+            seed,
+            limits=tree_limits(self.model, self.examples) if self.training.graphs else None,
+        )
         self.dev = DevSet(recipe, corpus, processes) if "dev" in corpus.manifest.splits else None
         self.position = self._start()
         self.throughput = Throughput(processes)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from treeformer.training.graphs import GraphedBatches, GraphedStep, Recorder
+from treeformer.ops.levels import Limits, known_limits
+from treeformer.training.graphs import CONSTANT, GraphedBatches, GraphedStep, Recorder
 from treeformer.training.losses import loss_sum
 from treeformer.training.recipe import TrainingRecipe
 
@@ -125,10 +126,17 @@ class Updater:
 
     def _add_gradients(self, batch: Mapping[str, Tensor]) -> None:
         training = self.training
-        inputs = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
-        with torch.autocast(
-            self.device.type, torch.bfloat16, enabled=training.bf16, cache_enabled=False
-        ):  # a cache of casts would outlive the recording of a graph
+        limits = Limits(*batch[CONSTANT].tolist()) if CONSTANT in batch else None
+        inputs = {
+            name: tensor.to(self.device, non_blocking=True)
+            for name, tensor in batch.items()
+            if name != CONSTANT
+        }
+        with (
+            known_limits(limits),
+            # a cache of casts would outlive the recording of a graph
+            torch.autocast(self.device.type, torch.bfloat16, enabled=training.bf16, cache_enabled=False),
+        ):
             loss, count = loss_sum(
                 self.model,
                 inputs,
