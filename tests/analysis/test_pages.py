@@ -89,6 +89,41 @@ def test_scores_stand_beside_the_papers_with_spread_seeds_significance_and_costs
     assert "A note." in lines
 
 
+def recursion() -> Results:
+    """Two systems on ListOps: one falls with depth, the other does not."""
+    rows, composed = [], "Tree Transformer, composed nodes"
+    for label, system, test, deep in (
+        ("Transformer", "transformer", 40.0, 30.0),
+        (composed, "tree-transformer", 99.0, 95.0),
+    ):
+        runs = [run(seed, test) for seed in (1, 2, 3)]
+        for one in runs:
+            scores = {"accuracy": {"percent": deep, "right": 1, "count": 2}}
+            by_group = {str(depth): {"percent": deep - depth, "examples": 1000} for depth in range(6, 11)}
+            one["tests"]["test"]["by_group"] = {"5": {"percent": test, "examples": 1000}}
+            one["tests"]["deep"] = {"scores": scores, "by_group": by_group}
+        rows.append(row("listops", label, system, runs) | {"rival": composed})
+    comparisons = [
+        compared("listops", "Transformer") | {"rival": composed, "split": "test"},
+        compared("listops", "Transformer") | {"rival": composed, "split": "deep", "difference": 65.0},
+    ]
+    return classification(name="recursion", title="Recursion", rows=rows, comparisons=comparisons)
+
+
+def test_recursion_has_both_splits_their_significance_and_accuracy_by_depth() -> None:
+    lines = markdown(recursion()).splitlines()
+    assert lines[2:4] == [
+        "- ListOps: highest accuracy 99.0 ± 0.0 (Tree Transformer, composed nodes).",
+        "- ListOps, deep: highest accuracy 95.0 ± 0.0 (Tree Transformer, composed nodes).",
+    ]
+    assert "| accuracy | deep | Tree Transformer, composed nodes ahead by | p |" in lines
+    assert "| Transformer | 30.0 ± 0.0 | +65.0 (+1.0 to +6.0) | < 0.001 |" in lines
+    assert any(line.startswith("| Transformer | 40.0 ± 0.0 | 3 seeds | +3.5 (+1.0") for line in lines)
+    depths = " | ".join(f"{depth} (1,000)" for depth in range(5, 11))
+    assert f"| accuracy by depth | {depths} |" in lines
+    assert any(line.startswith("| Tree Transformer, composed nodes | 99.0 ± 0.0 | 89.0") for line in lines)
+
+
 def test_tasks_that_have_a_score_stand_beside_each_other_and_another_task_of_the_paper_is_named() -> None:
     assert "| SST-5 |" not in markdown(classification())
     agreement = row("agreement", "Tree Transformer", "tree-transformer", [run(1, 90.0)])
@@ -106,10 +141,10 @@ def test_translation_has_both_scores_and_their_signatures() -> None:
     assert "BLEU of tokens: `nrefs:1|case:mixed|tok:none`" in text
 
 
-@pytest.mark.parametrize("name", ["classification", "data-size"])
+@pytest.mark.parametrize("name", ["classification", "data-size", "recursion"])
 def test_a_picture_is_drawn_and_the_same_each_time(tmp_path: Path, name: str) -> None:
     pytest.importorskip("matplotlib")
-    results = classification(name=name)
+    results = recursion() if name == "recursion" else classification(name=name)
     for copy in ("a.svg", "b.svg"):
         plot(results, tmp_path / copy)
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")

@@ -39,6 +39,7 @@ class Row:
     data: the name of the changes in the prepared corpus, if they change the data.
     rival: the label of the row that this one is compared with.
     splits: the splits to evaluate; the first is the main one.
+    compared: the splits on which the row is compared with its rival.
     attention: whether to measure the share of attention on nodes.
     """
 
@@ -51,6 +52,7 @@ class Row:
     data: str = ""
     rival: str = TREE
     splits: tuple[str, ...] = ("test",)
+    compared: tuple[str, ...] = ("test",)
     attention: bool = False
 
     @property
@@ -208,6 +210,18 @@ def _attention_share() -> Iterable[Row]:
         yield Row(task, TREE, "tree-transformer", attention=True)
 
 
+def _recursion() -> Iterable[Row]:
+    splits = ("test", "deep")
+    composed = f"{TREE}, composed nodes"
+    row = Row(
+        "listops", composed, "tree-transformer", seeds=SEEDS, rival=composed, splits=splits, compared=splits
+    )
+    for system in ("transformer", "bilstm", "tree-lstm"):
+        yield replace(row, label=LABELS[system], system=system)
+    yield replace(row, label=TREE, name="label", changes=_sizes(node_inputs="label"))
+    yield row
+
+
 _EXPERIMENTS: dict[str, tuple[str, Callable[[], Iterable[Row]], tuple[str, ...]]] = {
     "classification": (
         "Classification",
@@ -245,6 +259,16 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[], Iterable[Row]], tuple[str, ...]]
         ("All systems and seeds use the same sentences. Each share contains the smaller ones.",),
     ),
     "attention-share": ("Share of cross-attention on nodes", _attention_share, ()),
+    "recursion": (
+        "Recursion: nested lists",
+        _recursion,
+        (
+            "ListOps (Nangia and Bowman 2018) asks for the value of nested lists of digits; it is not one of "
+            "the paper's tasks. Models learn from the value of the whole list alone. Lists have 1 to 5 "
+            "levels in train and test, 6 to 10 in deep. No list of test is in train. All systems read "
+            "the same tokens, brackets included.",
+        ),
+    ),
     "speed": ("Time and memory against length", tuple, ()),
     "parameters": ("Parameters", tuple, ()),
 }
@@ -268,6 +292,7 @@ QUICK_TASKS = {
     "controls": ("sst5",),
     "data-size": ("sst5",),
     "attention-share": ("multi30k-en-de",),
+    "recursion": ("listops",),
     "speed": (),
     "parameters": (),
 }  #: tasks of the quick version of each experiment
@@ -277,6 +302,7 @@ _TRAINING = {
     "sst5": _SST,
     "sst2": _SST,
     "agreement": ("updates=500", "evaluate_every=100", "share=0.25"),
+    "listops": ("updates=1000", "evaluate_every=250", "warm_up=100"),
     "multi30k-en-de": ("updates=300", "evaluate_every=150", "save_every=50", "warm_up=100", "share=0.25"),
 }
 _RECIPE = {"multi30k-en-de": ("data.vocabulary.size=4000", "decoding.beams=1")}
@@ -310,6 +336,7 @@ _TASKS = {
     "sst2": "SST-2",
     "imdb": "IMDB",
     "agreement": "SVA-AMALGUM",
+    "listops": "ListOps",
     "multi30k-en-de": "Multi30k en→de",
     "multi30k-de-en": "Multi30k de→en",
     "multi30k-en-fr": "Multi30k en→fr",

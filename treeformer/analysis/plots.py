@@ -33,6 +33,8 @@ def plot(results: Results, path: Path) -> None:
         for axes, task, rows in _panels(results, figure):
             if results.name == "data-size":
                 _plot_curves(axes, task, rows)
+            elif results.name == "recursion":
+                _plot_depths(axes, task, rows)
             else:
                 _plot_scores(axes, task, rows, results.name)
     title = f"{results.title} (quick version)" if results.quick else results.title
@@ -86,6 +88,30 @@ def _plot_curves(axes: Any, task: str, rows: Sequence[ResultRow]) -> None:
         axes.plot(shares, means, "o-", markersize=4, label=LABELS[system])
     axes.set_ylabel(rows[0].metric)
     axes.set_xlabel("percent of the training data")
+    axes.set_title(task_name(task), fontsize="small")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+def _plot_depths(axes: Any, task: str, rows: Sequence[ResultRow]) -> None:
+    """Accuracy against depth, a line for each row; a vertical line ends the depths of training."""
+    axes.figure.set_size_inches(6.4, 4.2)
+    for row in rows:
+        scores: dict[int, list[float]] = {}
+        for run in row.runs:
+            for name, entry in (
+                (name, entry) for test in run.tests.values() for name, entry in test.by_group.items()
+            ):
+                scores.setdefault(int(name), []).append(entry.value)
+        depths = sorted(scores)
+        means = [statistics.mean(scores[depth]) for depth in depths]
+        errors = [statistics.stdev(scores[depth]) if len(scores[depth]) > 1 else 0.0 for depth in depths]
+        axes.errorbar(depths, means, yerr=errors, fmt="o-", markersize=4, capsize=3, label=row.label)
+    trained = max(
+        (int(name) for row in rows for run in row.runs for name in run.main_test.by_group), default=0
+    )
+    axes.axvline(trained + 0.5, color="black", linestyle=":", label="trained on depths to the left")
+    axes.set(xlabel="depth: lists inside each other", ylabel="accuracy", ylim=(0, 102))
     axes.set_title(task_name(task), fontsize="small")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")

@@ -253,12 +253,14 @@ def _kept_runs(earlier: ResultRow | None, recipe: Recipe) -> dict[int, RunResult
 def _comparisons(
     rows: Sequence[Row], results: Sequence[ResultRow], workspace: Workspace, before: Results | None
 ) -> list[RowComparison]:
-    """Compare each row with its rival on the main split, by the seeds that both have.
+    """Compare each row with its rival, by the seeds that both have.
 
     An earlier comparison is kept if both rows are as before, or if predictions are not in the workspace.
     """
     by_label = {(row.task, row.label): (row, result) for row, result in zip(rows, results, strict=True)}
-    earlier = {(one.task, one.label, one.rival): one for one in before.comparisons} if before else {}
+    earlier = {}
+    for one in before.comparisons if before else ():
+        earlier[one.task, one.label, one.rival, one.split] = one
     comparisons = []
     for row, result in by_label.values():
         rival, rival_result = by_label.get((row.task, row.rival), (row, result))
@@ -266,24 +268,24 @@ def _comparisons(
         seeds = [seed for seed in row.seeds if seed in both]
         if rival is row or not seeds:
             continue
-        known = earlier.get((row.task, row.label, rival.label))
         unchanged = before is not None and result in before.rows and rival_result in before.rows
         folders, rival_folders = ([workspace.run(Cell(one, seed)) for seed in seeds] for one in (row, rival))
-        split = row.splits[0]
-        is_there = all(predictions_path(run, split).is_file() for run in folders + rival_folders)
-        if is_there and not (known and unchanged):
-            metric = result.metric
-            compared = compare(rival_folders, folders, split)[metric]
-            known = RowComparison(
-                task=row.task,
-                label=row.label,
-                rival=rival.label,
-                split=split,
-                metric=metric,
-                **compared._asdict(),
-                difference=compared.difference,
-                seeds=seeds,
-            )
-        if known:
-            comparisons.append(known)
+        for split in row.compared:
+            known = earlier.get((row.task, row.label, rival.label, split))
+            is_there = all(predictions_path(run, split).is_file() for run in folders + rival_folders)
+            if is_there and not (known and unchanged):
+                metric = result.metric
+                compared = compare(rival_folders, folders, split)[metric]
+                known = RowComparison(
+                    task=row.task,
+                    label=row.label,
+                    rival=rival.label,
+                    split=split,
+                    metric=metric,
+                    **compared._asdict(),
+                    difference=compared.difference,
+                    seeds=seeds,
+                )
+            if known:
+                comparisons.append(known)
     return comparisons

@@ -149,7 +149,7 @@ class ResultRow(Record):
 
 
 class RowComparison(Record):
-    """A row compared with its rival: paired bootstrap over the main split."""
+    """A row compared with its rival: paired bootstrap over a split."""
 
     task: str
     label: str

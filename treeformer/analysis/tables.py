@@ -32,6 +32,8 @@ _TESTS = {"linzen.val": "Linzen, natural mix"} | {
     f"linzen.{count}": f"Linzen, {count} attractor{'s' if count > 1 else ''}" for count in range(1, 6)
 }
 
+_GROUPS = {"agreement": "test by number of attractors", "listops": "accuracy by depth"}
+
 
 def markdown(results: Results, *, with_missing: bool = True) -> str:
     """The page of an experiment: findings, tables, remarks, missing runs, provenance."""
@@ -60,25 +62,29 @@ def markdown(results: Results, *, with_missing: bool = True) -> str:
 def _score_tables(results: Results) -> list[str]:
     """Findings and notes, one table of all tasks, and one of each task."""
     tasks = {task: rows for task, rows in results.tasks.items() if any(row.runs for row in rows)}
-    findings = "\n".join(_finding(task, rows) for task, rows in tasks.items())
-    parts = [findings.strip(), *results.notes]
+    findings = [_finding(task, rows) for task, rows in tasks.items()]
+    if results.name == "recursion":
+        findings += [_finding(task, rows, "deep") for task, rows in tasks.items()]
+    parts = ["\n".join(findings).strip(), *results.notes]
     if len(tasks) > 1:
         parts.append(_summary(results, tasks))
     for task, rows in tasks.items():
-        parts += [f"## {task_name(task)}", _detail(results, task, rows), _other_tests(rows), _groups(rows)]
+        parts += [f"## {task_name(task)}", _detail(results, task, rows)]
+        parts += [_other_tests(results, rows), _groups(task, rows)]
         parts.append(_provenance(results, task, rows))
     return [part for part in parts if part]
 
 
-def _finding(task: str, rows: Sequence[ResultRow]) -> str:
+def _finding(task: str, rows: Sequence[ResultRow], split: str | None = None) -> str:
     """The highest score, and the score of the rival of all rows; empty where rivals differ."""
-    trained = [row for row in rows if row.runs]
-    best = max(trained, key=lambda row: statistics.mean(row.values()))
-    finding = f"- {task_name(task)}: highest {best.metric} {_spread(best)} ({best.label})"
+    trained = [row for row in rows if row.values(split=split)]
+    best = max(trained, key=lambda row: statistics.mean(row.values(split=split)))
+    name = task_name(task) if split is None else f"{task_name(task)}, {split}"
+    finding = f"- {name}: highest {best.metric} {_spread(best, split=split)} ({best.label})"
     if len({row.rival for row in rows}) > 1:
         return ""
     rivals = [row for row in trained if row.label == row.rival and row is not best]
-    return f"{finding}; {rivals[0].label}: {_spread(rivals[0])}." if rivals else f"{finding}."
+    return f"{finding}; {rivals[0].label}: {_spread(rivals[0], split=split)}." if rivals else f"{finding}."
 
 
 def _summary(results: Results, tasks: Mapping[str, Sequence[ResultRow]]) -> str:
@@ -132,35 +138,41 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
     return markdown_table(lines)
 
 
-def _difference(results: Results, row: ResultRow) -> list[str]:
+def _difference(results: Results, row: ResultRow, split: str = "test") -> list[str]:
     """The lead of the row's rival, with an interval where there is one, and p."""
     for one in results.comparisons:
-        if (one.task, one.label) == (row.task, row.label):
+        if (one.task, one.label, one.split) == (row.task, row.label, split):
             interval = "" if one.low is None else f" ({one.low:+.1f} to {one.high:+.1f})"
             lead = f"{one.difference:+.{_digits(row)}f}{interval}"
             return [lead.replace("-", "−"), "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"]
     return [NOTHING, NOTHING]
 
 
-def _other_tests(rows: Sequence[ResultRow]) -> str:
-    """Scores on the splits after the main one."""
-    cells = {
-        (row.label, _TESTS.get(split, split)): _spread(row, split=split)
-        for row in rows
-        for run in row.runs
-        for split in list(run.tests)[1:]
-    }
+def _other_tests(results: Results, rows: Sequence[ResultRow]) -> str:
+    """Scores on the splits after the main one, and significance where rows are compared on them."""
+    compared = {one.split for one in results.comparisons}
+    cells = {}
+    for row in rows:
+        splits = dict.fromkeys(split for run in row.runs for split in list(run.tests)[1:])
+        for split in splits:
+            name = _TESTS.get(split, split)
+            cells[row.label, name] = _spread(row, split=split)
+            if split in compared:
+                lead, p = _difference(results, row, split)
+                cells |= {(row.label, f"{row.rival} ahead by"): lead, (row.label, "p"): p}
     return _pivot("accuracy", cells)
 
 
-def _groups(rows: Sequence[ResultRow]) -> str:
-    """Scores on the groups of the main split, that is by number of attractors."""
+def _groups(task: str, rows: Sequence[ResultRow]) -> str:
+    """Scores on the groups of the main split; those of all splits where groups are depths."""
     values: dict[tuple[str, str], list[float]] = {}
+    title = _GROUPS.get(task, "group")
     for row in rows:
         for run in row.runs:
-            for name, entry in run.main_test.by_group.items():
+            tests = run.tests.values() if task == "listops" else [run.main_test]
+            for name, entry in ((name, entry) for test in tests for name, entry in test.by_group.items()):
                 values.setdefault((row.label, f"{name} ({entry.examples:,})"), []).append(entry.value)
-    return _pivot("test by number of attractors", {key: _mean(scores, 1) for key, scores in values.items()})
+    return _pivot(title, {key: _mean(scores, 1) for key, scores in values.items()})
 
 
 def _provenance(results: Results, task: str, rows: Sequence[ResultRow]) -> str:

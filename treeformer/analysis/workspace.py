@@ -112,10 +112,11 @@ class Workspace:
                 return []
         except (FileNotFoundError, ValueError, KeyError):  # no corpus, or one of another version
             pass
-        if self.data is None:
+        if self.data is None and not recipe.data.task.generated:
             raise ValueError(f"{output}: no such corpus, and no --data to prepare it from")
         changes = [change for change in row.all_changes if change.startswith("data.")]
-        where = ["--data", str(self.data), "--output", str(output), "--workers", str(self.workers)]
+        source = [] if self.data is None else ["--data", str(self.data)]
+        where = [*source, "--output", str(output), "--workers", str(self.workers)]
         output.parent.mkdir(parents=True, exist_ok=True)
         return [command("prepare", self._recipe_path(row), *where, *_set_options(changes))]
 

@@ -10,8 +10,11 @@ import typer
 
 def command(
     recipe: Annotated[Path, typer.Argument(help="A recipe such as recipes/labelled.yaml.")],
-    data: Annotated[Path, typer.Option(help="The folder of the files that the recipe names.")],
     output: Annotated[Path, typer.Option(help="The folder to write; skipped if it is up to date.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The folder of the files that the recipe names; not needed for generated data."),
+    ] = None,
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="Override a key of the recipe, as in data.drop=true.")
     ] = None,
@@ -23,9 +26,11 @@ def command(
     """
     from treeformer.training.recipe import Recipe
 
-    if not data.is_dir():
+    if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
     experiment = Recipe.load(recipe, changes or ())  # before imports that take seconds
+    if data is None and not experiment.data.task.generated:
+        raise ValueError(f"--data: expected the folder of the files that {recipe} names")
     from treeformer.data.preparation import prepare
 
     prepare(experiment, data, output, workers=workers)

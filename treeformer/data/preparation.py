@@ -61,7 +61,7 @@ class HasData(Protocol):
 
 def prepare(
     recipe: HasData | DataRecipe,
-    data: str | Path,
+    data: str | Path | None,
     output: str | Path,
     *,
     workers: int = 1,
@@ -73,17 +73,17 @@ def prepare(
 
     Args:
         recipe: a `Recipe`, or its ``data`` part.
-        data: the folder of the files that the recipe names.
+        data: the folder of the files that the recipe names; None for a task that generates its examples.
         output: the folder to write; it must be missing, empty or a prepared corpus.
         workers: processes that parse.
         progress: where to report; by default standard error.
     """
     recipe = recipe if isinstance(recipe, DataRecipe) else recipe.data
-    data, output = Path(data), Path(output)
+    output = Path(output)
     if output.is_symlink():
         output = output.resolve()  # the folder is replaced, not the link to it
     progress = progress or terminal_progress("lines")
-    files = {name: split.find(data) for name, split in recipe.task.splits.items()}
+    files = _find_files(recipe, data)
     origin = _origin(recipe, data, files)
     corpus = _existing_corpus(output, origin, progress)
     if corpus is not None:
@@ -103,10 +103,20 @@ def prepare(
     return PreparedCorpus.open(output)
 
 
-def _origin(recipe: DataRecipe, data: Path, files: Mapping[str, Mapping[str, Path]]) -> Origin:
+def _find_files(recipe: DataRecipe, data: str | Path | None) -> dict[str, dict[str, Path]]:
+    """The paths of the files of each split by role; none for a task that generates its examples."""
+    splits = recipe.task.splits
+    if recipe.task.generated:
+        return {name: {} for name in splits}
+    if data is None:
+        raise ValueError(f"data: expected the folder of {splits[TRAIN].file} and the other files, got none")
+    return {name: split.find(Path(data)) for name, split in splits.items()}
+
+
+def _origin(recipe: DataRecipe, data: str | Path | None, files: Mapping[str, Mapping[str, Path]]) -> Origin:
     """The origin of the corpus that a recipe describes."""
     paths = {path for split in files.values() for path in split.values()}
-    sources = {str(path.relative_to(data)): sha256(path) for path in sorted(paths)}
+    sources = {str(path.relative_to(data or "")): sha256(path) for path in sorted(paths)}
     parser = READY
     if not recipe.task.trees_inside and any("trees" not in split for split in files.values()):
         with load_parser(parser_name(recipe.parser, recipe.task.language)) as loaded:

@@ -10,6 +10,7 @@ from treeformer.configuration import Settings
 from treeformer.data.tasks.agreement import AgreementTask
 from treeformer.data.tasks.imdb import ImdbTask
 from treeformer.data.tasks.labelled import LabelledTask
+from treeformer.data.tasks.listops import ListOpsTask
 from treeformer.data.tasks.sst import SstTask
 from treeformer.data.tasks.task import Task
 from treeformer.data.tasks.translation import TranslationTask
@@ -25,6 +26,7 @@ TASKS: dict[str, type[Task]] = {
     "agreement": AgreementTask,
     "translation": TranslationTask,
     "labelled": LabelledTask,
+    "listops": ListOpsTask,
 }
 _BUILT_IN = frozenset(TASKS)
 

@@ -61,6 +61,7 @@ class Task(Settings):
     kind: ClassVar[TaskKind] = "classification"
     documents: ClassVar[bool] = False  #: every example gets a root DOC, single sentences included
     binary: ClassVar[bool] = False  #: training trees are binary, so parses of new text are binarised
+    generated: ClassVar[bool] = False  #: there are no files, so no data folder is needed
 
     @field_validator("splits")
     @classmethod
@@ -133,3 +134,34 @@ class Task(Settings):
     def _texts(self, files: Mapping[str, Path]) -> Iterator[str | BadLine]:
         """The lines to parse; columns may end earlier and never later."""
         return chain(self.to_parse(files).lines, repeat(""))
+
+
+class GeneratedTask(Task):
+    """A task without files: its samples, with their trees, are generated from the keys of each split."""
+
+    splits: Mapping[str, Any] = Field(description="what to generate for each split; train is required")
+
+    generated: ClassVar[bool] = True
+
+    @property
+    def trees_inside(self) -> bool:
+        return True
+
+    @abstractmethod
+    def generate(self, split: Any) -> Iterator[Sample]:
+        """The samples of a split, the same each time."""
+
+    def samples(
+        self, split: Any, files: Mapping[str, Path], unary: Unary, *, parsed: bool = False
+    ) -> Iterator[Sample | BadLine]:
+        yield from self.generate(split)
+
+    def to_parse(self, files: Mapping[str, Path]) -> ToParse:
+        return ToParse((), tokenized=True, one_per_line=True)
+
+    def columns(self, split: Any, files: Mapping[str, Path], unary: Unary) -> dict[str, Iterator[Any]]:
+        return {"samples": self.generate(split)}
+
+    def sample(self, files: Mapping[str, Path], number: int, *values: Any) -> Sample:
+        (sample,) = values
+        return sample
