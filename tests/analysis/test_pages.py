@@ -116,6 +116,9 @@ def test_recursion_has_both_splits_their_significance_and_accuracy_by_depth() ->
         "- ListOps: highest accuracy 99.0 ± 0.0 (Tree Transformer, composed nodes).",
         "- ListOps, deep: highest accuracy 95.0 ± 0.0 (Tree Transformer, composed nodes).",
     ]
+    assert any(
+        line.startswith("|  | accuracy | seeds | Tree Transformer, composed nodes ahead") for line in lines
+    )
     assert "| accuracy | deep | Tree Transformer, composed nodes ahead by | p |" in lines
     assert "| Transformer | 30.0 ± 0.0 | +65.0 (+1.0 to +6.0) | < 0.001 |" in lines
     assert any(line.startswith("| Transformer | 40.0 ± 0.0 | 3 seeds | +3.5 (+1.0") for line in lines)

@@ -218,6 +218,10 @@ def _recursion() -> Iterable[Row]:
     )
     for system in ("transformer", "bilstm", "tree-lstm"):
         yield replace(row, label=LABELS[system], system=system)
+    binary = ("data.task.shape=binary", "systems.tree-lstm.sizes.composition=binary")
+    yield replace(
+        row, label="Tree-LSTM, binary trees", system="tree-lstm", name="binary", changes=binary, data="binary"
+    )
     yield replace(row, label=TREE, name="label", changes=_sizes(node_inputs="label"))
     yield row
 

@@ -113,7 +113,9 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
     """Scores, significance and costs on one task."""
     is_bleu = any(row.metric != "accuracy" for row in rows)
     scores = ["BLEU of tokens", "BLEU (13a)"] if is_bleu else ["accuracy"]
-    rivals = {row.rival.partition(",")[0] for row in rows}
+    rivals = {row.rival for row in rows}
+    if len(rivals) > 1:  # one for each share of the data
+        rivals = {rival.partition(",")[0] for rival in rivals}
     ahead = f"{rivals.pop() if len(rivals) == 1 else 'rival'} ahead by"
     costs = ["parameters", "minutes a run", "peak memory"]
     has_paper = any(_paper(results, row) != NOTHING for row in rows)

@@ -131,6 +131,20 @@ def test_a_split_has_its_number_of_lists_depths_and_lengths_and_is_the_same_each
     assert drawn(task(train={**bounds, "seed": 6}), "train") != samples
 
 
+def test_binary_trees_join_the_parts_of_a_list_from_left_to_right() -> None:
+    splits = {"train": {"lists": 50, "seed": 5}}
+    binary = ListOpsTask.model_validate({"name": "listops", "shape": "binary", "splits": splits})
+    for flat, sample in zip(drawn(task(**splits), "train"), drawn(binary, "train"), strict=True):
+        (lists,), (tree,) = flat.sentences, sample.sentences
+        assert (tree.words, sample.label, sample.group) == (lists.words, flat.label, flat.group)
+        whole = [span for span, label in zip(tree.spans, tree.labels, strict=True) if label == "LIST"]
+        assert whole == list(lists.spans)
+        children = Counter(tree.parents) + Counter(tree.leaf_parents)
+        assert {children[node] for node in range(len(tree))} == {2}
+        starts = Counter(start for start, _ in tree.spans)
+        assert set(starts) == {start for start, _ in lists.spans}  # every part of a list starts with it
+
+
 def test_no_list_of_another_split_is_in_train() -> None:
     short = {"max_depth": 1, "max_arguments": 2}  # only 400 lists exist
     chosen = task(train={"lists": 2000, "seed": 1, **short}, test={"lists": 300, "seed": 2, **short})

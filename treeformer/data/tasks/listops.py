@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from treeformer.configuration import Settings
 from treeformer.data.sample import Sample
 from treeformer.data.tasks.task import TRAIN, GeneratedTask
-from treeformer.trees import Tree
+from treeformer.trees import Tree, binarise
 from treeformer.trees.tree import trusted_tree
 
 OPERATORS: Mapping[str, Callable[[Sequence[int]], int]] = {
@@ -72,6 +72,10 @@ class ListOpsTask(GeneratedTask):
     """The value of nested lists of digits; scores are broken down by depth."""
 
     name: Literal["listops"]
+    shape: Literal["lists", "binary"] = Field(
+        default="lists",
+        description="binary: the parts of a list are joined two by two, from left to right",
+    )
     splits: Mapping[str, ListsOfSplit] = Field(description="lists of each split; train is required")
 
     @model_validator(mode="after")
@@ -92,6 +96,8 @@ class ListOpsTask(GeneratedTask):
         for number in range(split.lists):
             depth = split.min_depth + number % (split.max_depth - split.min_depth + 1)
             tree, value = _draw(split, depth, generator, is_train=is_train)
+            if self.shape == "binary":
+                tree = binarise(tree, "left")
             yield Sample([tree], label=_CLASSES[value], group=depth)
 
 
