@@ -106,17 +106,22 @@ def test_a_table_is_trained_killed_resumed_and_written(tmp_path: Path) -> None:
 
 
 def test_finished_runs_are_not_repeated_and_systems_are_compared(place: Place) -> None:
-    only = ("transformer-sentences/sst5", "tree-transformer/sst5")
+    only = ("transformer-sentences/sst5", "composed-tree-transformer/sst5")
     assert place.reproduce("classification", only=only, seeds=(1, 2))
     assert place.progress.lines[0].startswith("0 of 5 done, 1 running: prepared/sst5 started")
     results = place.content("classification")
-    (compared,) = results["comparisons"]
-    assert (compared["label"], compared["rival"]) == ("Transformer, sentences", "Tree Transformer")
+    compared, phrases = results["comparisons"]
+    assert (compared["label"], compared["rival"]) == ("Transformer, sentences", "Composed Tree Transformer")
+    assert (compared["metric"], phrases["metric"]) == ("accuracy", "words and phrases")
+    scores = row_of(results, "Composed Tree Transformer")["runs"][0]["tests"]["test"]["scores"]
+    assert scores["words and phrases"]["count"] > scores["accuracy"]["count"]
     assert compared["seeds"] == [1, 2]
     assert compared["difference"] == pytest.approx(compared["score"] - compared["other"])
     table = (place.results / "classification.md").read_text()
     assert re.search(
-        r"\| Tree Transformer \| [\d.]+ ± [\d.]+ \| 2 of 3 seeds \| 47.4 \| – \| – \| 2,965 ", table
+        r"\| Composed Tree Transformer \| [\d.]+ ± [\d.]+ \| 2 of 3 seeds \| – \| – \| – "
+        r"\| [\d.]+ ± [\d.]+ \| – \| – \| [\d,]+ ",
+        table,
     )
     assert "| BiLSTM, sentences | – | not run | 35.1 |" in table
     assert row_of(results, "BiLSTM, sentences")["missing"][0]["state"] == "missing"
@@ -127,8 +132,8 @@ def test_finished_runs_are_not_repeated_and_systems_are_compared(place: Place) -
     states = dict(
         line.split(maxsplit=1)[::-1] for line in listing("classification", Selection(only=SST), place.work)
     )
-    assert states["sst5/tree-transformer-seed1"] == "done"
-    assert states["sst5/tree-transformer-seed3"] == "missing"
+    assert states["sst5/composed-tree-transformer-seed1"] == "done"
+    assert states["sst5/composed-tree-transformer-seed3"] == "missing"
 
 
 def test_a_cell_that_fails_is_reported_and_the_others_continue(place: Place) -> None:

@@ -54,6 +54,7 @@ def sentiment_recipe(folder: Path, **training: Any) -> Path:
         {"kind": "words", "min_count": 1},
         {
             "tree-transformer": {"sizes": SIZES},
+            "composed-tree-transformer": {"sizes": SIZES},
             "transformer": {"sizes": SIZES, "phrases": True},
             "tree-lstm": {"sizes": LSTM},
             "bilstm": {"sizes": LSTM, "phrases": True},

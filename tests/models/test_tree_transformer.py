@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tests.closeness import difference
 from tests.models.inputs import examples, inputs_of, one, tree_config
-from tests.nn.recursion import composed_nodes
+from tests.nn.recursion import composed_nodes, words_with_context
 from tests.trees.strategies import trees
 from treeformer import (
     Tree,
@@ -25,6 +25,7 @@ from treeformer.nn import sinusoids
 from treeformer.trees import balanced, right_branching
 
 COMPOSED = {"node_inputs": "composed"}
+CONTEXT = {**COMPOSED, "leaf_inputs": "context"}
 
 
 def classifier(**changes: object) -> TreeTransformerForSequenceClassification:
@@ -41,7 +42,7 @@ def states_of(
     return states[:, :n], states[:, n:]
 
 
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, COMPOSED])
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, COMPOSED, CONTEXT])
 def test_replacing_the_tree_leaves_the_leaf_states_unchanged(changes: dict[str, object]) -> None:
     model = classifier(**changes)
     words = ["w"] * 6
@@ -93,7 +94,7 @@ def test_without_the_subtree_mask_nodes_of_one_label_share_one_state_in_every_la
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"convention": "released", "norm": "pre"}, {"subtree_mask": False}, COMPOSED]
+    "changes", [{}, {"convention": "released", "norm": "pre"}, {"subtree_mask": False}, COMPOSED, CONTEXT]
 )
 def test_an_examples_logits_do_not_depend_on_its_batch(changes: dict[str, object]) -> None:
     model = classifier(**changes)
@@ -149,7 +150,7 @@ def test_the_phrase_loss_is_the_mean_over_all_targets() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"norm": "pre"}, {"convention": "released"}, {"accumulate": False}, COMPOSED]
+    "changes", [{}, {"norm": "pre"}, {"convention": "released"}, {"accumulate": False}, COMPOSED, CONTEXT]
 )
 def test_it_learns(changes: dict[str, object]) -> None:
     model = classifier(**changes).train()
@@ -239,6 +240,7 @@ def test_inputs_that_do_not_fit_are_refused(change: dict[str, Tensor], message: 
         ({"norm": "both"}, "norm: expected one of post, pre, got 'both'"),
         ({"convention": "papers"}, "convention: expected one of paper, released, got 'papers'"),
         ({"node_inputs": "labels"}, "node_inputs: expected one of label, composed, got 'labels'"),
+        ({"leaf_inputs": "words"}, "leaf_inputs: expected one of word, context, got 'words'"),
         ({"attention_heads": 3}, "heads: expected a divisor of d_model 16, got 3"),
         ({"d_model": 0}, "d_model: expected a whole number, at least 1, got 0"),
         ({"vocab_size": "40"}, "vocab_size: expected a whole number, at least 1, got '40'"),
@@ -274,6 +276,21 @@ def test_composed_nodes_enter_the_first_layer_in_place_of_labels() -> None:
         torch.testing.assert_close(states[index, n : n + len(tree)], expected)
 
 
+def test_words_with_context_enter_composition_and_the_first_layer() -> None:
+    model, inputs = classifier(**CONTEXT), inputs_of(examples())
+    n = inputs["input_ids"].shape[1]
+    states = model.encoder(**inputs, output_hidden_states=True).hidden_states[0]
+    table = model.get_input_embeddings().weight * 4  # √16
+    labels = table[40 + inputs["node_ids"]]
+    for index, tree in enumerate(examples()):
+        words = table[inputs["input_ids"][index, : len(tree.words)]]
+        leaves = words_with_context(words, model.encoder.context)
+        expected = leaves + sinusoids(torch.arange(n), 16)[: len(leaves)]
+        torch.testing.assert_close(states[index, : len(leaves)], expected)
+        expected = composed_nodes(tree, leaves, labels[index], model.encoder.composition.cell)
+        torch.testing.assert_close(states[index, n : n + len(tree)], expected)
+
+
 @pytest.mark.parametrize(
     "model_class", [TreeTransformerForSequenceClassification, TreeTransformerForConditionalGeneration]
 )
@@ -288,12 +305,12 @@ def test_composition_adds_its_cell_and_nothing_else(model_class: type[PreTrained
 
 
 def test_a_saved_composed_classifier_is_the_same_when_loaded(tmp_path: Path) -> None:
-    model = classifier(**COMPOSED)
+    model = classifier(**CONTEXT)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter)
     model.save_pretrained(tmp_path)
     loaded = TreeTransformerForSequenceClassification.from_pretrained(tmp_path)
-    assert loaded.config.node_inputs == "composed"
+    assert (loaded.config.node_inputs, loaded.config.leaf_inputs) == ("composed", "context")
     for name, tensor in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], tensor), name
     inputs = inputs_of(examples())
@@ -305,10 +322,10 @@ def test_a_config_without_node_inputs_is_one_of_labels(tmp_path: Path) -> None:
     model.save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     config = json.loads(path.read_text())
-    del config["node_inputs"]
+    del config["node_inputs"], config["leaf_inputs"]
     path.write_text(json.dumps(config))
     loaded = TreeTransformerForSequenceClassification.from_pretrained(tmp_path)
-    assert loaded.config.node_inputs == "label"
+    assert (loaded.config.node_inputs, loaded.config.leaf_inputs) == ("label", "word")
     inputs = inputs_of(examples())
     assert torch.equal(loaded(**inputs).logits, model(**inputs).logits)
 

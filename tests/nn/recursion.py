@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from treeformer import Tree
+from treeformer.nn.bilstm import WordContext
 from treeformer.nn.composition import GatedCell
 from treeformer.nn.tree_lstm import Binary, ChildSum
 
@@ -91,3 +92,26 @@ def gated(cell: GatedCell, left: Tensor, right: Tensor, label: Tensor) -> Tensor
     centred = mixed - mixed.mean()
     normal = centred / (centred.square().mean() + cell.norm.eps).sqrt()
     return normal * cell.norm.weight + cell.norm.bias
+
+
+def words_with_context(words: Tensor, context: WordContext) -> Tensor:
+    """``[n, d]`` states of the words of one sentence with vectors ``[n, d]``, gate by gate."""
+    ahead = lstm_states(words, context.lstms.forwards)
+    back = lstm_states(words.flip(0), context.lstms.backwards).flip(0)
+    mixed = words + torch.cat([ahead, back], dim=1)
+    centred = mixed - mixed.mean(1, keepdim=True)
+    normal = centred / (centred.square().mean(1, keepdim=True) + context.norm.eps).sqrt()
+    return normal * context.norm.weight + context.norm.bias
+
+
+def lstm_states(words: Tensor, lstm: nn.LSTM) -> Tensor:
+    """``[n, d]`` states of an LSTM of torch over ``words [n, w]``."""
+    hidden = cell = words.new_zeros(lstm.hidden_size)
+    states = []
+    for word in words:
+        gates = lstm.weight_ih_l0 @ word + lstm.bias_ih_l0 + lstm.weight_hh_l0 @ hidden + lstm.bias_hh_l0
+        i, f, g, o = gates.chunk(4)
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        hidden = o.sigmoid() * cell.tanh()
+        states.append(hidden)
+    return torch.stack(states)

@@ -29,14 +29,15 @@ CASES = {  # name of a case: corpus, settings
     "tree2seq": ("tree2seq", []),
     "composed classifier": ("tree-lstm", COMPOSED),
     "composed translator": ("tree2seq", COMPOSED),
+    "composed classifier with context": ("composed-tree-transformer", []),
 }
 
 
-def with_system(corpus: PreparedCorpus, name: str) -> PreparedCorpus:
+def with_system(corpus: PreparedCorpus, name: str, **sizes: int) -> PreparedCorpus:
     """Add this system to the recipe of a corpus."""
     path = corpus.folder.parent / "recipe.yaml"
     recipe = yaml.safe_load(path.read_text())
-    recipe["systems"][name] = {"sizes": {"d_model": 16, "dropout": 0.1}}
+    recipe["systems"][name] = {"sizes": {"d_model": 16, "dropout": 0.1, **sizes}}
     recipe["model"] = name
     path.write_text(yaml.safe_dump(recipe))
     return corpus
@@ -47,6 +48,9 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreparedCorpu
     folder = tmp_path_factory.mktemp("corpora")
     return {
         "tree-lstm": with_system(sentiment(folder / "sentiment"), "tree-lstm"),
+        "composed-tree-transformer": with_system(
+            sentiment(folder / "composed"), "composed-tree-transformer", ffn_dim=24, attention_heads=2
+        ),
         "tree2seq": with_system(translation(folder / "translation"), "tree2seq"),
     }
 
@@ -63,7 +67,7 @@ def test_a_few_updates_lower_the_loss(corpora: dict[str, PreparedCorpus], tmp_pa
     loaded, model = load(folder)
     assert loaded.name == recipe.model
     assert model.config.d_model == 16
-    assert getattr(model.config, "node_inputs", None) == ("composed" if settings else None)
+    assert getattr(model.config, "node_inputs", None) == ("composed" if "composed" in case else None)
 
 
 @pytest.mark.parametrize("case", CASES)

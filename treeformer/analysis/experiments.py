@@ -5,20 +5,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 TREE = "Tree Transformer"
+COMPOSED = "Composed Tree Transformer"
 LABELS = {
     "transformer": "Transformer",
     "bilstm": "BiLSTM",
     "tree-lstm": "Tree-LSTM",
     "tree-transformer": TREE,
+    "composed-tree-transformer": COMPOSED,
     "tree2seq": "Tree2Seq",
     "conv-seq2seq": "Conv-Seq2Seq",
     "dynamic-conv": "Dynamic Conv",
 }  #: names of the systems in tables and plots
 SEEDS = (1, 2, 3)
 SST = ("sst5", "sst2")
-CLASSIFIERS = ("transformer", "bilstm", "tree-lstm", "tree-transformer")
+CLASSIFIERS = ("transformer", "bilstm", "tree-lstm", "tree-transformer", "composed-tree-transformer")
 TRANSLATORS = ("tree2seq", "conv-seq2seq", "dynamic-conv", "transformer", "tree-transformer")
 CAPTIONS = ("multi30k-en-de", "multi30k-de-en", "multi30k-en-fr", "multi30k-fr-en")
 TALKS = ("iwslt14-57k-en-de", "iwslt14-57k-de-en")
@@ -121,7 +124,7 @@ def _classification() -> Iterable[Row]:
     for task in (*SST, "imdb", "agreement"):
         splits = ("test", *LINZEN) if task == "agreement" else ("test",)
         for system in CLASSIFIERS:
-            row = Row(task, LABELS[system], system, seeds=SEEDS, splits=splits)
+            row = Row(task, LABELS[system], system, seeds=SEEDS, splits=splits, rival=COMPOSED)
             words = system in ("transformer", "bilstm")
             if task in SST and words:
                 alone = (f"systems.{system}.phrases=false", BEST_CHECKPOINT)
@@ -141,19 +144,22 @@ def _translation() -> Iterable[Row]:
             yield Row(task, f"{TREE}, composed nodes", "tree-transformer", "composed", composed, SEEDS[:2])
 
 
-def _sizes(**sizes: object) -> tuple[str, ...]:
-    """Changes to the sizes of the Tree Transformer."""
-    return tuple(f"systems.tree-transformer.sizes.{key}={str(value).lower()}" for key, value in sizes.items())
+def _sizes(system: str = "tree-transformer", **sizes: object) -> tuple[str, ...]:
+    """Changes to the sizes of a system."""
+    return tuple(f"systems.{system}.sizes.{key}={str(value).lower()}" for key, value in sizes.items())
 
 
 def _tree_rows(
-    task: str, seeds: Sequence[int], variants: Sequence[tuple[str, str, tuple[str, ...]]]
+    task: str,
+    seeds: Sequence[int],
+    variants: Sequence[tuple[str, str, tuple[str, ...]]],
+    system: str = "tree-transformer",
 ) -> Iterable[Row]:
-    """Variants of the Tree Transformer, each compared with the first."""
+    """Variants of a system, each compared with the first."""
     first_label = variants[0][0]
     for label, name, changes in variants:
         data = name if any(change.startswith("data.") for change in changes) else ""
-        yield Row(task, label, "tree-transformer", name, changes, tuple(seeds), data, first_label)
+        yield Row(task, label, system, name, changes, tuple(seeds), data, first_label)
 
 
 def _ablations() -> Iterable[Row]:
@@ -166,6 +172,15 @@ def _ablations() -> Iterable[Row]:
     ]
     yield from _tree_rows("sst5", SEEDS, variants)
     yield from _tree_rows("multi30k-en-de", SEEDS[:1], variants)
+    sizes = partial(_sizes, "composed-tree-transformer")
+    composed: list[tuple[str, str, tuple[str, ...]]] = [
+        ("composed", "", ()),
+        ("composed, words without context", "word", sizes(leaf_inputs="word")),
+        ("context, nodes not composed", "label", sizes(node_inputs="label")),
+        ("composed, no accumulation", "no-accumulation", sizes(accumulate=False)),
+    ]
+    for task in ("sst5", "agreement"):
+        yield from _tree_rows(task, SEEDS, composed, "composed-tree-transformer")
 
 
 def _trees(place: str, splits: Iterable[str]) -> tuple[str, ...]:
@@ -191,6 +206,10 @@ def _controls() -> Iterable[Row]:
     embedded = [("embedded parser's parse", "embedded", _trees("null", (*sst, *years)))]
     yield from _tree_rows("sst5", SEEDS, [*shared, *parsed])
     yield from _tree_rows("multi30k-en-de", SEEDS[:1], [*shared, *embedded])
+    composed = [
+        (f"composed, {label}", name, changes) for label, name, changes in shared if name != "no-accumulation"
+    ]
+    yield from _tree_rows("sst5", SEEDS, composed, "composed-tree-transformer")
 
 
 def _data_size() -> Iterable[Row]:
@@ -198,7 +217,8 @@ def _data_size() -> Iterable[Row]:
         seeds = SEEDS if task in SST else SEEDS[:1]
         for share in SHARES:
             percent = f"{share:.0%}".replace("%", " %")
-            for system in ("transformer", "tree-transformer"):
+            composed = ("tree-lstm", "composed-tree-transformer") if task in SST else ()
+            for system in ("transformer", "tree-transformer", *composed):
                 changes = () if share == 1 else (f"training.share={share}", BEST_CHECKPOINT)
                 name = "" if share == 1 else f"share{round(100 * share)}"
                 label, rival = f"{LABELS[system]}, {percent}", f"{TREE}, {percent}"
@@ -212,9 +232,14 @@ def _attention_share() -> Iterable[Row]:
 
 def _recursion() -> Iterable[Row]:
     splits = ("test", "deep")
-    composed = f"{TREE}, composed nodes"
     row = Row(
-        "listops", composed, "tree-transformer", seeds=SEEDS, rival=composed, splits=splits, compared=splits
+        "listops",
+        COMPOSED,
+        "composed-tree-transformer",
+        seeds=SEEDS,
+        rival=COMPOSED,
+        splits=splits,
+        compared=splits,
     )
     for system in ("transformer", "bilstm", "tree-lstm"):
         yield replace(row, label=LABELS[system], system=system)
@@ -222,7 +247,7 @@ def _recursion() -> Iterable[Row]:
     yield replace(
         row, label="Tree-LSTM, binary trees", system="tree-lstm", name="binary", changes=binary, data="binary"
     )
-    yield replace(row, label=TREE, name="label", changes=_sizes(node_inputs="label"))
+    yield replace(row, label=TREE, system="tree-transformer")
     yield row
 
 

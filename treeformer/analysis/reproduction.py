@@ -31,7 +31,7 @@ from treeformer.analysis.results import (
 from treeformer.analysis.runner import Runner
 from treeformer.analysis.tables import markdown
 from treeformer.analysis.workspace import Workspace
-from treeformer.evaluation.predictions import predictions_path
+from treeformer.evaluation.predictions import PHRASES, predictions_path
 from treeformer.evaluation.significance import compare
 from treeformer.machine import chosen_device
 from treeformer.progress import Progress
@@ -258,9 +258,9 @@ def _comparisons(
     An earlier comparison is kept if both rows are as before, or if predictions are not in the workspace.
     """
     by_label = {(row.task, row.label): (row, result) for row, result in zip(rows, results, strict=True)}
-    earlier = {}
+    earlier: dict[tuple[str, ...], list[RowComparison]] = {}
     for one in before.comparisons if before else ():
-        earlier[one.task, one.label, one.rival, one.split] = one
+        earlier.setdefault((one.task, one.label, one.rival, one.split), []).append(one)
     comparisons = []
     for row, result in by_label.values():
         rival, rival_result = by_label.get((row.task, row.rival), (row, result))
@@ -271,21 +271,22 @@ def _comparisons(
         unchanged = before is not None and result in before.rows and rival_result in before.rows
         folders, rival_folders = ([workspace.run(Cell(one, seed)) for seed in seeds] for one in (row, rival))
         for split in row.compared:
-            known = earlier.get((row.task, row.label, rival.label, split))
+            known = earlier.get((row.task, row.label, rival.label, split), [])
             is_there = all(predictions_path(run, split).is_file() for run in folders + rival_folders)
             if is_there and not (known and unchanged):
-                metric = result.metric
-                compared = compare(rival_folders, folders, split)[metric]
-                known = RowComparison(
-                    task=row.task,
-                    label=row.label,
-                    rival=rival.label,
-                    split=split,
-                    metric=metric,
-                    **compared._asdict(),
-                    difference=compared.difference,
-                    seeds=seeds,
-                )
-            if known:
-                comparisons.append(known)
+                known = [
+                    RowComparison(
+                        task=row.task,
+                        label=row.label,
+                        rival=rival.label,
+                        split=split,
+                        metric=metric,
+                        **compared._asdict(),
+                        difference=compared.difference,
+                        seeds=seeds,
+                    )
+                    for metric, compared in compare(rival_folders, folders, split).items()
+                    if metric in (result.metric, PHRASES)
+                ]
+            comparisons += known
     return comparisons

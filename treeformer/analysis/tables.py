@@ -21,6 +21,7 @@ from treeformer.analysis.results import (
     Results,
     Speed,
 )
+from treeformer.evaluation.predictions import PHRASES
 
 NOTHING = "–"
 QUICK = (
@@ -118,9 +119,11 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
         rivals = {rival.partition(",")[0] for rival in rivals}
     ahead = f"{rivals.pop() if len(rivals) == 1 else 'rival'} ahead by"
     costs = ["parameters", "minutes a run", "peak memory"]
+    has_phrases = any(row.values(PHRASES) for row in rows)
     has_paper = any(_paper(results, row) != NOTHING for row in rows)
     paper = [_paper_heading(task)] if has_paper else []
-    lines = [["", *scores, "seeds", *paper, ahead, "p", *costs]]
+    phrases = [PHRASES, ahead, "p"] if has_phrases else []
+    lines = [["", *scores, "seeds", *paper, ahead, "p", *phrases, *costs]]
     for row in rows:
         memory = [run.peak_memory for run in row.runs if run.peak_memory]
         minutes = [run.seconds / 60 for run in row.runs if run.seconds]
@@ -131,7 +134,8 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
                 *([_spread(row, "BLEU")] if is_bleu else []),
                 _seeds(row),
                 *([_paper(results, row)] if has_paper else []),
-                *_difference(results, row),
+                *_difference(results, row, row.metric),
+                *([_spread(row, PHRASES), *_difference(results, row, PHRASES)] if has_phrases else []),
                 _number(row.runs[0].parameters if row.runs else None),
                 _number(statistics.mean(minutes) if minutes else None, 1),
                 f"{max(memory) / 2**30:.2f} GiB" if memory else NOTHING,
@@ -140,10 +144,10 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
     return markdown_table(lines)
 
 
-def _difference(results: Results, row: ResultRow, split: str = "test") -> list[str]:
+def _difference(results: Results, row: ResultRow, metric: str, split: str = "test") -> list[str]:
     """The lead of the row's rival, with an interval where there is one, and p."""
     for one in results.comparisons:
-        if (one.task, one.label, one.split) == (row.task, row.label, split):
+        if (one.task, one.label, one.metric, one.split) == (row.task, row.label, metric, split):
             interval = "" if one.low is None else f" ({one.low:+.1f} to {one.high:+.1f})"
             lead = f"{one.difference:+.{_digits(row)}f}{interval}"
             return [lead.replace("-", "−"), "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"]
@@ -160,7 +164,7 @@ def _other_tests(results: Results, rows: Sequence[ResultRow]) -> str:
             name = _TESTS.get(split, split)
             cells[row.label, name] = _spread(row, split=split)
             if split in compared:
-                lead, p = _difference(results, row, split)
+                lead, p = _difference(results, row, row.metric, split)
                 cells |= {(row.label, f"{row.rival} ahead by"): lead, (row.label, "p"): p}
     return _pivot("accuracy", cells)
 

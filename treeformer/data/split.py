@@ -324,6 +324,11 @@ class Phrases:
         return self._labels
 
     @property
+    def sentences(self) -> NDArray[np.int64]:
+        """``[N]`` numbers of the examples that the phrases are from."""
+        return self._sentences
+
+    @property
     def sizes(self) -> Integers:
         """See `Examples.sizes`; there are no nodes and no target tokens."""
         sizes = np.zeros((len(self), 3), np.int32)

@@ -28,6 +28,11 @@ class Accuracy:
     count: int
     independent: bool = True
 
+    @classmethod
+    def of(cls, right: Tensor, counted: Tensor, *, independent: bool = True) -> Accuracy:
+        """The accuracy of predictions ``[N]`` that are right, among those ``[N]`` that count."""
+        return cls(int(right.sum()), int(counted.sum()), independent)
+
     @property
     def percent(self) -> float:
         """Accuracy in percent."""

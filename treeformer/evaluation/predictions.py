@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from treeformer.data.corpus import PreparedCorpus
@@ -19,6 +20,8 @@ from treeformer.evaluation.accuracy import Accuracy, right_classes, right_halves
 from treeformer.inference.classifier import Classifier, Logits
 from treeformer.inference.translator import Translator
 from treeformer.storage import write_file
+
+PHRASES = "words and phrases"  #: name of the accuracy over all words and phrases that have a label
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,17 @@ class Prediction:
 
 @dataclass(frozen=True)
 class ClassPrediction(Prediction):
-    """The class that a classifier predicts; ``right`` where it counts as the expected one."""
+    """The class that a classifier predicts; ``right`` where it counts as the expected one.
+
+    phrases, phrases_right: number of labelled words and phrases of the example, and how many are right.
+    """
 
     label: str
     predicted: str
     right: bool
     probabilities: Sequence[float]
+    phrases: int = 0
+    phrases_right: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,13 +114,23 @@ def predict_classes(
     with_halves = corpus.manifest.recipe["task"]["name"] == "sst" and len(names) > 2 and not halves
     more = {}
     if with_halves:
-        more["sentences, positive or negative"] = _accuracy(logits, labels, halves=True, independent=True)
-    if examples[0].node_targets is not None:
-        phrase_logits, targets = _phrases(classifier, examples, scored)
-        more["words and phrases"] = _accuracy(phrase_logits, targets, halves=halves)
-        if with_halves:
-            more["words and phrases, positive or negative"] = _accuracy(phrase_logits, targets, halves=True)
-    return predictions, more
+        more["sentences, positive or negative"] = Accuracy.of(*_right(logits, labels, halves=True))
+    if examples[0].node_targets is None:
+        return predictions, more
+    phrases = _phrases(classifier, examples, scored)
+    right, counted = _right(phrases.logits, phrases.targets, halves=halves)
+    more[PHRASES] = Accuracy.of(right, counted, independent=False)
+    if with_halves:
+        in_halves = _right(phrases.logits, phrases.targets, halves=True)
+        more[f"{PHRASES}, positive or negative"] = Accuracy.of(*in_halves, independent=False)
+    counts, right_counts = (
+        np.bincount(phrases.examples, weights=column.numpy(), minlength=len(examples)).astype(int).tolist()
+        for column in (counted, right)
+    )
+    return [
+        replace(prediction, phrases=count, phrases_right=right_count)
+        for prediction, count, right_count in zip(predictions, counts, right_counts, strict=True)
+    ], more
 
 
 def predict_translations(
@@ -136,7 +154,15 @@ def _sources(corpus: PreparedCorpus, examples: Split) -> Iterator[tuple[str, int
         yield " ".join(words), len(words), example.group
 
 
-def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Logits]) -> tuple[Tensor, Tensor]:
+class _Phrases(NamedTuple):
+    """All words and phrases of a split that have a target."""
+
+    logits: Tensor  #: ``[N, classes]``
+    targets: Tensor  #: ``[N]``, −100 where the word of a node over one word has the target
+    examples: NDArray[np.int64]  #: ``[N]`` the number of the example that each is from
+
+
+def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Logits]) -> _Phrases:
     """Logits and targets of all words and phrases.
 
     Systems that read words read each phrase by itself. In the others a node over one word is left out where
@@ -145,7 +171,7 @@ def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Logits]) 
     if classifier.system.reads == "words":
         phrases = examples.phrases()
         logits = torch.stack([scores.root for scores in classifier.logits(phrases)])
-        return logits, torch.tensor([phrases[number].label for number in range(len(phrases))])
+        return _Phrases(logits, torch.from_numpy(np.array(phrases.labels, np.int64)), phrases.sentences)
     all_logits, all_targets = [], []
     for number, scores in enumerate(scored):
         assert scores.places is not None
@@ -154,14 +180,18 @@ def _phrases(classifier: Classifier, examples: Split, scored: Sequence[Logits]) 
         starts, ends = example.node_spans.T
         nodes[(ends - starts == 1) & (leaves[starts] != IGNORED)] = IGNORED
         all_logits.append(scores.places)
-        all_targets += [torch.from_numpy(leaves), torch.from_numpy(nodes)]
-    return torch.cat(all_logits), torch.cat(all_targets)
+        all_targets.append(np.concatenate([leaves, nodes]))
+    numbers = np.repeat(np.arange(len(examples)), [len(targets) for targets in all_targets])
+    return _Phrases(torch.cat(all_logits), torch.from_numpy(np.concatenate(all_targets)), numbers)
 
 
-def _accuracy(logits: Tensor, targets: Tensor, *, halves: bool, independent: bool = False) -> Accuracy:
-    """Accuracy of classes, or of halves: then examples of the middle class are left out."""
+def _right(logits: Tensor, targets: Tensor, *, halves: bool) -> tuple[Tensor, Tensor]:
+    """``[N]`` each: whether a prediction is right, and whether it counts.
+
+    With ``halves`` those of the middle class do not count.
+    """
     counted = targets != IGNORED
     if halves and logits.shape[-1] % 2:
         counted &= targets != logits.shape[-1] // 2
     right = right_halves(logits, targets) if halves else right_classes(logits, targets)
-    return Accuracy(int((right & counted).sum()), int(counted.sum()), independent)
+    return right & counted, counted

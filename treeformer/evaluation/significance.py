@@ -13,6 +13,7 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest, Result
 
 from treeformer.evaluation.predictions import (
+    PHRASES,
     ClassPrediction,
     Prediction,
     column,
@@ -73,12 +74,22 @@ def compare(run: Runs, other: Runs, split: str = "test") -> dict[str, Comparison
                 f"{folder}: its predictions for {split} are of another test set than those of {folders[0]}"
             )
     if isinstance(ours[0][0], ClassPrediction):
-        shares = [np.mean([column(run, "right") for run in runs], axis=0).tolist() for runs in (ours, others)]
-        return {"accuracy": compare_accuracy(*shares)}
+        comparisons = {"accuracy": compare_accuracy(_shares(ours, "right"), _shares(others, "right"))}
+        counts = column(ours[0], "phrases")
+        if any(counts) and all(column(predictions, "phrases") == counts for predictions in ours + others):
+            right, other_right = _shares(ours, "phrases_right"), _shares(others, "phrases_right")
+            comparisons[PHRASES] = compare_accuracy(right, other_right, counts)
+        return comparisons
     return {
         "BLEU": _compare_pairs(text_bleu(), ours, others, "text", "reference"),
         "BLEU of tokens": _compare_pairs(token_bleu(), ours, others, "tokens", "reference_tokens"),
     }
+
+
+def _shares(runs: Sequence[Sequence[Prediction]], name: str) -> list[float]:
+    """The mean of a field over all runs, for each example."""
+    shares: list[float] = np.mean([column(predictions, name) for predictions in runs], axis=0).tolist()
+    return shares
 
 
 def _compare_pairs(
@@ -99,28 +110,36 @@ def _compare_pairs(
     return Comparison(fmean(scores), fmean(other_scores), None, None, worst, pairs[0].signature)
 
 
-def compare_accuracy(right: Sequence[float], other: Sequence[float], samples: int = SAMPLES) -> Comparison:
+def compare_accuracy(
+    right: Sequence[float],
+    other: Sequence[float],
+    counts: Sequence[int] | None = None,
+    samples: int = SAMPLES,
+) -> Comparison:
     """Paired bootstrap of two classifiers; scores in percent.
 
     Test sets of the same size are drawn from this one with replacement. As in sacrebleu, p is the share of
     them whose difference is at least as far from its mean as the measured one is from 0.
 
     Args:
-        right: for each example whether the prediction is right, or the share of runs that are right.
+        right: for each example the number of right predictions; with several runs their mean.
         other: the corresponding values of the other classifier.
+        counts: number of predictions for each example, one by default. The phrases of a sentence are drawn
+            together, because they depend on each other.
         samples: number of test sets to draw.
     """
-    gains = np.array(right, np.float64) - np.array(other, np.float64)
-    count = len(gains)
-    if not count:
+    if not len(right):
         raise ValueError("right: expected at least one prediction, got none")
+    gains = np.array(right, np.float64) - np.array(other, np.float64)
+    sizes = np.ones(len(gains)) if counts is None else np.array(counts, np.float64)
     generator = np.random.default_rng(_SEED)
-    drawn = np.array([gains[generator.integers(count, size=count)].mean() for _ in range(samples)])
-    extreme = np.count_nonzero(np.abs(drawn - drawn.mean()) >= abs(gains.mean()))
+    draws = (generator.integers(len(gains), size=len(gains)) for _ in range(samples))
+    drawn = np.array([gains[draw].sum() / sizes[draw].sum() for draw in draws])
+    extreme = np.count_nonzero(np.abs(drawn - drawn.mean()) >= abs(gains.sum() / sizes.sum()))
     low, high = np.percentile(100 * drawn, [2.5, 97.5])
     return Comparison(
-        100 * float(np.mean(right)),
-        100 * float(np.mean(other)),
+        100 * float(np.sum(right) / sizes.sum()),
+        100 * float(np.sum(other) / sizes.sum()),
         float(low),
         float(high),
         float(extreme + 1) / (samples + 1),

@@ -12,7 +12,8 @@ from treeformer.models.configuration import SystemConfig
 from treeformer.models.encoding import WordEncoder
 from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import check_padding
-from treeformer.nn import ScaledEmbedding, Traces
+from treeformer.nn import BiLstmLayer, ScaledEmbedding, Traces
+from treeformer.nn.bilstm import at_positions, mirrored_places
 
 Pooling = Literal["last", "attention"]
 
@@ -45,30 +46,6 @@ class BiLstmConfig(SystemConfig):
             self.check_sizes("embedding_dim")
         if self.d_model % 2:
             raise ValueError(f"d_model: expected an even number, half for each direction, got {self.d_model}")
-
-
-class BiLstmLayer(nn.Module):
-    """Two LSTMs over the same states, one from each end of every sentence.
-
-    The forward LSTM reads the words before the padding; the backward one reads each sentence reversed within
-    its length. Packed sequences would do the same, but need the lengths on the CPU: a GPU would have to wait
-    for them, and a CUDA graph cannot hold them.
-
-    Args:
-        width: width of the vectors that it reads.
-        d_model: width of the states that it returns, half of it from each direction.
-    """
-
-    def __init__(self, width: int, d_model: int) -> None:
-        super().__init__()
-        self.forwards = nn.LSTM(width, d_model // 2, batch_first=True)
-        self.backwards = nn.LSTM(width, d_model // 2, batch_first=True)
-
-    def forward(self, states: Tensor, mirror: Tensor) -> Tensor:
-        """``[B, n, d]`` of ``states [B, n, width]``; `mirrored_places` gives ``mirror [B, n]``."""
-        ahead, _ = self.forwards(states)
-        back, _ = self.backwards(_at(states, mirror))
-        return torch.cat([ahead, _at(back, mirror)], dim=-1)
 
 
 class BiLstmEncoder(WordEncoder):
@@ -104,7 +81,7 @@ class LastStates(nn.Module):
         """``[B, d]`` of ``states [B, n, d]`` and ``mask [B, n]``."""
         ahead, back = states.chunk(2, dim=-1)
         last = mirrored_places(mask)[:, :1]
-        return torch.cat([_at(ahead, last)[:, 0], back[:, 0]], dim=-1), None
+        return torch.cat([at_positions(ahead, last)[:, 0], back[:, 0]], dim=-1), None
 
 
 class WeightedMean(nn.Module):
@@ -140,18 +117,3 @@ class BiLstmForSequenceClassification(SequenceClassifier):
         if weights is not None:
             encoded.attentions = (weights[:, None, None],)
         return self.dropout(sentence)
-
-
-def mirrored_places(mask: Tensor) -> Tensor:
-    """``[B, n]``: places of the words read backwards; padding keeps its place.
-
-    >>> mirrored_places(torch.tensor([[True, True, True, False]]))
-    tensor([[2, 1, 0, 3]])
-    """
-    place = torch.arange(mask.shape[1], device=mask.device)
-    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - place, place)
-
-
-def _at(states: Tensor, places: Tensor) -> Tensor:
-    """``[B, p, d]``: the states ``[B, n, d]`` at ``places [B, p]``."""
-    return states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))

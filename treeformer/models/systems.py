@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ class System:
     reads: ``trees``, or ``words`` for systems that read the leaves alone.
     config_class: holds its sizes.
     classifier, translator: its models, None for what it cannot do.
+    defaults: sizes with another default than in the config.
     """
 
     name: str
@@ -30,6 +31,7 @@ class System:
     config_class: type[SystemConfig]
     classifier: type[PreTrained] | None
     translator: type[PreTrained] | None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def model_class(self, kind: TaskKind) -> type[PreTrained]:
         """Its model for a kind of task, or an error that names the systems that have one."""
@@ -54,6 +56,14 @@ SYSTEMS: dict[str, System] = {
             models.TreeTransformerConfig,
             models.TreeTransformerForSequenceClassification,
             models.TreeTransformerForConditionalGeneration,
+        ),
+        System(
+            "composed-tree-transformer",
+            "trees",
+            models.TreeTransformerConfig,
+            models.TreeTransformerForSequenceClassification,
+            models.TreeTransformerForConditionalGeneration,
+            {"node_inputs": "composed", "leaf_inputs": "context"},
         ),
         System(
             "transformer",
@@ -142,7 +152,7 @@ def build(
     """
     check_size_names(system, sizes)
     model_class = system.model_class(kind)
-    options: dict[str, Any] = {**sizes, "vocab_size": vocab_size}
+    options: dict[str, Any] = {**system.defaults, **sizes, "vocab_size": vocab_size}
     if "node_vocab_size" in {field.name for field in fields(system.config_class)}:
         options["node_vocab_size"] = node_vocab_size
     if kind == "translation":
@@ -162,10 +172,17 @@ def load(folder: str | Path) -> tuple[System, PreTrained]:
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
     names = config.get("architectures") or [None]
-    for system in SYSTEMS.values():
-        for model_class in system.models.values():
-            if model_class is not None and model_class.__name__ == names[0]:
-                return system, model_class.from_pretrained(folder)
-    raise ValueError(
-        f"{path}: expected a model of treeformer, got architectures {config.get('architectures')}"
-    )
+    fitting = [
+        (system, model_class)
+        for system in SYSTEMS.values()
+        for model_class in system.models.values()
+        if model_class is not None
+        and model_class.__name__ == names[0]
+        and system.defaults.items() <= config.items()
+    ]
+    if not fitting:
+        raise ValueError(
+            f"{path}: expected a model of treeformer, got architectures {config.get('architectures')}"
+        )
+    system, model_class = max(fitting, key=lambda pair: len(pair[0].defaults))
+    return system, model_class.from_pretrained(folder)

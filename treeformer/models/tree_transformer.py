@@ -13,10 +13,18 @@ from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import PreTrained, check_ids
 from treeformer.models.transformer import TransformerConfig, encoder_stack, plain_attention
-from treeformer.nn import ScaledEmbedding, Traces, TreeAttention, TreeComposition, with_positions
+from treeformer.nn import (
+    ScaledEmbedding,
+    Traces,
+    TreeAttention,
+    TreeComposition,
+    WordContext,
+    with_positions,
+)
 from treeformer.ops import Convention, TreeBatch
 from treeformer.ops.convention import check_convention
 
+LeafInputs = Literal["word", "context"]
 NodeInputs = Literal["label", "composed"]
 
 
@@ -35,6 +43,8 @@ class TreeTransformerConfig(TransformerConfig):
             composed.
         node_inputs: what a node is before the first layer. ``label``: the vector of its label, as in the
             paper. ``composed``: a state composed from its children and its label, see `TreeComposition`.
+        leaf_inputs: what a leaf is before the first layer, and before composition. ``word``: the vector of
+            its word, as in the paper. ``context``: with its neighbours, see `WordContext`.
     """
 
     model_type = "treeformer-tree-transformer"
@@ -47,11 +57,13 @@ class TreeTransformerConfig(TransformerConfig):
     hierarchical_embeddings: bool = True
     subtree_mask: bool = True
     node_inputs: NodeInputs = "label"
+    leaf_inputs: LeafInputs = "word"
 
     def __post_init__(self, **extra: Any) -> None:
         super().__post_init__(**extra)
         check_convention(self.convention)
         self.check_choice("node_inputs", get_args(NodeInputs))
+        self.check_choice("leaf_inputs", get_args(LeafInputs))
         self.check_sizes("node_vocab_size", "vertical_rows", "horizontal_rows")
 
 
@@ -64,6 +76,9 @@ class TreeTransformerEncoder(TreeEncoder):
             config.vocab_size + config.node_vocab_size, config.d_model, config.pad_token_id
         )
         self.dropout = nn.Dropout(config.dropout)
+        self.context: WordContext | None = None
+        if config.leaf_inputs == "context":
+            self.context = WordContext(config.d_model, dropout=config.dropout)
         self.composition: TreeComposition | None = None
         if config.node_inputs == "composed":
             self.composition = TreeComposition(config.d_model, dropout=config.dropout)
@@ -81,10 +96,15 @@ class TreeTransformerEncoder(TreeEncoder):
         node_ids = node_ids.masked_fill(~batch.node_mask, 0)
         check_ids("node_ids", node_ids, self.embedding.num_embeddings - self.vocab_size)
         vectors = self.embedding(torch.cat([input_ids, node_ids + self.vocab_size], dim=1))
-        leaves, nodes = vectors.split([batch.n, batch.m], dim=1)
-        if self.composition is not None:
-            nodes = self.composition(self.dropout(leaves), self.dropout(nodes), batch)
-        states = self.dropout(torch.cat([with_positions(leaves), nodes], dim=1))  # nodes have no positions
+        leaves, labels = vectors.split([batch.n, batch.m], dim=1)
+        if self.context is not None:
+            leaves = self.context(leaves, batch.leaf_mask)
+        words = with_positions(leaves)  # nodes have no positions
+        if self.composition is None:
+            states = self.dropout(torch.cat([words, labels], dim=1))
+        else:  # no dropout on composed states: what they are composed of has dropout
+            nodes = self.composition(self.dropout(leaves), self.dropout(labels), batch)
+            states = torch.cat([self.dropout(words), nodes], dim=1)
         states = self.stack(states, batch, traces)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)
 

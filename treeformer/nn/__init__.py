@@ -2,6 +2,7 @@
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.attention import Attention, AttentionRecord, Traces
+from treeformer.nn.bilstm import BiLstmLayer, WordContext
 from treeformer.nn.composition import TreeComposition
 from treeformer.nn.convolution import DynamicConvolution, LightweightConvolution
 from treeformer.nn.embedding import ScaledEmbedding, sinusoids, with_positions
@@ -11,6 +12,7 @@ from treeformer.nn.tree_attention import TreeAttention
 __all__ = [
     "Attention",
     "AttentionRecord",
+    "BiLstmLayer",
     "Decoder",
     "DecoderLayer",
     "DynamicConvolution",
@@ -22,6 +24,7 @@ __all__ = [
     "Traces",
     "TreeAttention",
     "TreeComposition",
+    "WordContext",
     "sinusoids",
     "with_positions",
 ]

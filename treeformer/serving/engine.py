@@ -30,6 +30,7 @@ Answer = TypeVar("Answer")
 Response = (
     schema.ParseResponse | schema.ClassifyResponse | schema.TranslateResponse | schema.AttentionResponse
 )
+_WITH_ATTENTION = ("tree-transformer", "composed-tree-transformer", "transformer")
 _PARSER_BATCH_WORDS = 350  # in larger batches, the few texts of mixed lengths would be mostly padding
 _CONTROL_TREES = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
@@ -228,7 +229,7 @@ def _model_description(name: str, folder: Path | None, classifier: Classifier) -
         system=system,
         classes=tuple(schema.ClassStyle(label, mark, colour) for label, (mark, colour) in styles),
         labels=classifier.processor.settings.labels,
-        attention=system in ("tree-transformer", "transformer"),
+        attention=system in _WITH_ATTENTION,
         hierarchical_embeddings=accumulates and getattr(config, "hierarchical_embeddings", False),
     )
 
