@@ -47,7 +47,7 @@ class WordContext(nn.Module):
         self.norm = nn.LayerNorm(d_model)
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """``[B, n, d]`` of ``words [B, n, d]`` and ``mask [B, n]``, True for words; undefined in the padding."""
+        """``[B, n, d]`` of ``words [B, n, d]`` with ``mask [B, n]``; undefined in the padding."""
         context = self.lstms(self.dropout(words).masked_fill(~mask[..., None], 0), mirrored_places(mask))
         return self.norm(words + context.to(words.dtype))
 
