@@ -1,0 +1,122 @@
+"""Encoders as transformers models with their tokenizers, loaded from this machine only."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treeformer.configuration import read_json
+from treeformer.encoders.catalogue import CONFIG, TOKENIZER, known_encoder
+from treeformer.encoders.conversion import expected_checksums
+from treeformer.encoders.installation import MANIFEST, find
+from treeformer.model_folder import no_progress_bars, refuse_pickles
+from treeformer.storage import check_files, sha256
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+_READ = (CONFIG, TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+_ALSO_READ = ("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.safetensors", "*.safetensors.index.json")
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A pretrained encoder.
+
+    name: its name in the catalogue, or its folder.
+    folder: where it was loaded from.
+    sha256: identifies weights, config and tokenizer, see `encoder_sha256`.
+    model: the transformers model, without pooler, in float32 on the CPU, in evaluation mode.
+    tokenizer: its fast tokenizer, which knows the characters of each piece.
+    """
+
+    name: str
+    folder: Path
+    sha256: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+
+
+def load_encoder(source: str | os.PathLike[str], *, sha256: str | None = None) -> Encoder:
+    """Load an encoder, given its name or a folder that transformers' ``AutoModel`` reads.
+
+    Nothing is downloaded and no code in the folder runs. Weights are read from safetensors only.
+
+    Args:
+        source: the name of an installed encoder, or a folder.
+        sha256: the expected `encoder_sha256`; another one is a ValueError.
+    """
+    folder = find(source)
+    name = encoder_name(folder)
+    actual = encoder_sha256(folder)
+    if sha256 is not None and actual != sha256:
+        raise ValueError(f"{folder}: expected the encoder with SHA-256 {sha256}, found {actual}")
+    refuse_pickles(folder)
+    if not any(folder.glob("*.safetensors")):
+        raise ValueError(f"{folder}: no weights there, expected a safetensors file")
+    return Encoder(name, folder, actual, _model(folder), _tokenizer(folder))
+
+
+def encoder_name(source: str | os.PathLike[str]) -> str:
+    """The name of an installed encoder, given its name or its folder; any other folder as it is."""
+    folder = find(source)
+    manifest = folder / MANIFEST
+    return str(read_json(manifest)["name"]) if manifest.is_file() else str(folder)
+
+
+def encoder_sha256(source: str | os.PathLike[str]) -> str:
+    """A SHA-256 of all files that decide what an encoder computes; ValueError if an installed one is damaged.
+
+    It is that of lines ``CHECKSUM  NAME``, sorted by name, as ``sha256sum`` prints them.
+    """
+    folder = find(source)
+    _check_installed(folder)
+    paths = {path for pattern in (*_READ, *_ALSO_READ) for path in folder.glob(pattern)}
+    lines = [f"{sha256(path)}  {path.name}\n" for path in sorted(paths, key=lambda path: path.name)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _check_installed(folder: Path) -> None:
+    """Check the files of an installed encoder against the catalogue, or its manifest if it is not there."""
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return
+    facts = read_json(manifest)
+    encoder = known_encoder(facts.get("name", ""))
+    try:
+        check_files(folder, expected_checksums(encoder) if encoder else facts["sha256"])
+    except ValueError as error:
+        raise ValueError(f"{error}; to repair it, run `treeformer encoder install {facts['name']}`") from None
+
+
+def _model(folder: Path) -> PreTrainedModel:
+    from transformers import MODEL_MAPPING, AutoConfig, AutoModel
+
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    config = AutoConfig.from_pretrained(folder, **options)
+    if config.is_encoder_decoder or type(config) not in MODEL_MAPPING:
+        raise ValueError(f"{folder}: model_type {config.model_type!r}, expected an encoder such as bert")
+    model_class: Any = MODEL_MAPPING[type(config)]
+    if "add_pooling_layer" in inspect.signature(model_class).parameters:
+        options["add_pooling_layer"] = False
+    with no_progress_bars():
+        model, report = AutoModel.from_pretrained(
+            folder, config=config, use_safetensors=True, dtype="float32", output_loading_info=True, **options
+        )
+    if report["missing_keys"] or report["mismatched_keys"]:
+        lacking = sorted(map(str, {*report["missing_keys"], *report["mismatched_keys"]}))
+        raise ValueError(f"{folder}: the weights lack {lacking[0]} of {len(lacking)} that {CONFIG} asks for")
+    return model.eval()
+
+
+def _tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if not tokenizer.is_fast:
+        raise ValueError(f"{folder}: expected a fast tokenizer, with a {TOKENIZER}")
+    return tokenizer
