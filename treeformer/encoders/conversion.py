@@ -13,7 +13,7 @@ import numpy as np
 from treeformer.encoders.catalogue import CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, KnownEncoder
 from treeformer.encoders.onnx import read_onnx
 from treeformer.encoders.tensorflow import data_of, read_checkpoint
-from treeformer.encoders.weights import read_safetensors, write_weights
+from treeformer.encoders.weights import plain_name, read_safetensors, write_weights
 from treeformer.encoders.wordpiece import tokenizer_config, tokenizer_json, vocabulary_of
 from treeformer.storage import json_bytes, sha256, write_file
 
@@ -34,7 +34,7 @@ def convert(
         output: the new folder.
     """
     config = encoder.config()
-    tensors = _tensors(files, weights, scratch)
+    tensors = {plain_name(name): tensor for name, tensor in _tensors(files, weights, scratch).items()}
     path = _unpacked(files, vocabulary, scratch)
     pieces = vocabulary_of(path.read_bytes(), path.name)
     output.mkdir()

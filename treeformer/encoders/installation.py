@@ -16,7 +16,6 @@ from treeformer.encoders.catalogue import (
     WEIGHTS,
     Kind,
     KnownEncoder,
-    known_encoder,
 )
 from treeformer.encoders.conversion import convert, expected_checksums
 from treeformer.encoders.sources import download
@@ -42,11 +41,11 @@ def find(source: str | os.PathLike[str], folder: Path | None = None) -> Path:
         folder: where encoders are installed; by default `chosen_folder`.
     """
     name = os.fspath(source)
-    if known_encoder(name) is None:
+    if name not in ENCODERS:
         path = Path(name)
         if not (path / CONFIG).is_file():
             raise FileNotFoundError(
-                f"encoder {name}: expected a folder with {CONFIG}, or one of {', '.join(_names())}"
+                f"encoder {name}: expected a folder with {CONFIG}, or one of {', '.join(ENCODERS)}"
             )
         return path
     path = (folder or chosen_folder()) / name
@@ -61,7 +60,7 @@ def find(source: str | os.PathLike[str], folder: Path | None = None) -> Path:
 def installed(folder: Path | None = None) -> dict[str, Path]:
     """The folders of the known encoders that are installed, by name."""
     place = folder or chosen_folder()
-    return {name: place / name for name in _names() if (place / name / MANIFEST).is_file()}
+    return {name: place / name for name in ENCODERS if (place / name / MANIFEST).is_file()}
 
 
 def install(
@@ -82,9 +81,9 @@ def install(
         folder: where encoders are installed; by default `chosen_folder`.
         progress: gets a line for each step.
     """
-    encoder = known_encoder(name)
+    encoder = ENCODERS.get(name)
     if encoder is None:
-        raise ValueError(f"encoder {name!r}: expected one of {', '.join(_names())}")
+        raise ValueError(f"encoder {name!r}: expected one of {', '.join(ENCODERS)}")
     progress = progress or Progress()
     output = (folder or chosen_folder()) / name
     if _is_complete(encoder, output):
@@ -100,10 +99,6 @@ def install(
         work.remove()
     progress.log(f"{name} is in {output}")
     return output
-
-
-def _names() -> list[str]:
-    return [encoder.name for encoder in ENCODERS]
 
 
 def _is_complete(encoder: KnownEncoder, folder: Path) -> bool:
@@ -154,12 +149,17 @@ def _make(
 def _convert(
     encoder: KnownEncoder, files: Path, weights: str, vocabulary: str, work: Path, output: Path
 ) -> None:
-    """`convert`, without what an earlier attempt left."""
+    """`convert`, which leaves nothing if it fails, as there are gigabytes."""
     scratch = work / "unpacked"
     for folder in (scratch, output):
         shutil.rmtree(folder, ignore_errors=True)
-    convert(encoder, files, weights, vocabulary, scratch, output)
-    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        convert(encoder, files, weights, vocabulary, scratch, output)
+    except BaseException:
+        shutil.rmtree(output, ignore_errors=True)
+        raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _files_in(encoder: KnownEncoder, folder: Path) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treeformer.configuration import read_json
-from treeformer.encoders.catalogue import CONFIG, TOKENIZER, known_encoder
+from treeformer.encoders.catalogue import CONFIG, ENCODERS, TOKENIZER
 from treeformer.encoders.conversion import expected_checksums
 from treeformer.encoders.installation import MANIFEST, find
 from treeformer.model_folder import no_progress_bars, refuse_pickles
@@ -86,7 +86,7 @@ def _check_installed(folder: Path) -> None:
     if not manifest.is_file():
         return
     facts = read_json(manifest)
-    encoder = known_encoder(facts.get("name", ""))
+    encoder = ENCODERS.get(facts.get("name", ""))
     try:
         check_files(folder, expected_checksums(encoder) if encoder else facts["sha256"])
     except ValueError as error:

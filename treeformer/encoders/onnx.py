@@ -37,8 +37,10 @@ def read_onnx(content: bytes | memoryview, name: str) -> dict[str, np.ndarray]:
     biases = _biases(nodes, values)
     for node in nodes:
         if node.kind == "MatMul" and node.inputs[1] in values and node.outputs[0] in biases:
-            linear = biases[node.outputs[0]].removesuffix(".bias")
-            tensors[f"{linear}.weight"] = values[node.inputs[1]].T
+            matrix = biases[node.outputs[0]].removesuffix(".bias") + ".weight"
+            if matrix in tensors:
+                raise ValueError(f"{name}: two matrices belong to the same bias, so {matrix} is unclear")
+            tensors[matrix] = values[node.inputs[1]].T
     if not tensors:
         raise ValueError(f"{name}: no weights there, expected an ONNX model with float32 weights")
     return tensors

@@ -9,6 +9,8 @@ from treeformer.encoders.catalogue import Source
 from treeformer.progress import Progress
 from treeformer.storage import sha256
 
+_SECONDS = 10.0  # until a hub has answered
+
 
 def download(source: Source, folder: Path, progress: Progress) -> None:
     """Have the files of a source in ``folder``; those that are there are not downloaded again."""
@@ -33,10 +35,12 @@ def download(source: Source, folder: Path, progress: Progress) -> None:
 
 def _fetch_from_hub(place: str, name: str, folder: Path) -> None:
     """Download a file of ``repository@revision``, anonymously, with the library of the hub, which resumes."""
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
 
     repository, revision = place.split("@")
     try:
+        url = hf_hub_url(repository, name, revision=revision)
+        get_hf_file_metadata(url, token=False, timeout=_SECONDS)  # fails at once, a download tries for long
         hf_hub_download(repository, name, revision=revision, local_dir=folder, token=False)
     except Exception as error:  # of several libraries, with no class in common
         cause = error.__cause__ or error

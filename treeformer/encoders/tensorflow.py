@@ -68,7 +68,7 @@ def _table(path: Path) -> Iterator[tuple[str, memoryview]]:
             for key, value in _entries(content, block):
                 yield key.decode("utf-8", "replace"), value
     except IndexError:
-        raise ValueError(f"{path}: the index is damaged") from None
+        raise ValueError(f"{path}: the index is damaged or compressed") from None
 
 
 def _handle(content: memoryview) -> tuple[slice, int]:

@@ -43,16 +43,18 @@ def bert_shapes(config: Mapping[str, Any]) -> dict[str, Shape]:
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """The tensors of a safetensors file, under the names of a ``BertModel``."""
-    tensors = {}
+    """The tensors of a safetensors file, by name."""
     try:
         with safe_open(path, framework="numpy") as stored:
-            for name in stored.keys():  # noqa: SIM118 (not a mapping)
-                new = name.removeprefix("bert.").replace("LayerNorm.gamma", "LayerNorm.weight")
-                tensors[new.replace("LayerNorm.beta", "LayerNorm.bias")] = stored.get_tensor(name)
+            return {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a mapping)
     except SafetensorError as error:
         raise ValueError(f"{path}: not a valid safetensors file ({error})") from error
-    return tensors
+
+
+def plain_name(name: str) -> str:
+    """The name in a ``BertModel`` of a weight that has the name of a model with a head, or of an old one."""
+    name = name.removeprefix("bert.")
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def write_weights(path: Path, tensors: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> None:
@@ -70,12 +72,15 @@ def write_weights(path: Path, tensors: Mapping[str, np.ndarray], config: Mapping
         size = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as stream:
-        stream.write(len(text).to_bytes(8, "little") + text)
-        for name in sorted(shapes):
-            stream.write(np.ascontiguousarray(tensors[name], dtype="<f4").data)
-        stream.flush()
-        os.fsync(stream.fileno())
+    try:
+        with open(path, "wb") as stream:
+            stream.write(len(text).to_bytes(8, "little") + text)
+            for name in sorted(shapes):
+                stream.write(np.ascontiguousarray(tensors[name], dtype="<f4").data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise OSError(error.errno, f"could not be written ({error.strerror})", str(path)) from error
 
 
 def _check(tensors: Mapping[str, np.ndarray], name: str, shape: Shape, path: Path) -> None:
