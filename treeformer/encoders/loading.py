@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +21,9 @@ from treeformer.storage import check_files, sha256
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-_READ = (CONFIG, TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
-_ALSO_READ = ("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.safetensors", "*.safetensors.index.json")
+_VOCABULARIES = (TOKENIZER, "vocab.txt", "vocab.json", "*.model")
+_SETTINGS = (CONFIG, "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt")
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,16 @@ def load_encoder(source: str | os.PathLike[str], *, sha256: str | None = None) -
     refuse_pickles(folder)
     if not any(folder.glob("*.safetensors")):
         raise ValueError(f"{folder}: no weights there, expected a safetensors file")
-    return Encoder(name, folder, actual, _model(folder), _tokenizer(folder))
+    if not any(path for pattern in _VOCABULARIES for path in folder.glob(pattern)):
+        raise ValueError(f"{folder}: no tokenizer there, expected {TOKENIZER}")
+    with _errors_of_transformers(folder), no_progress_bars():
+        model, tokenizer = _model(folder), _tokenizer(folder)
+    if len(tokenizer) > model.config.vocab_size:
+        raise ValueError(
+            f"{folder}: the tokenizer has {len(tokenizer)} pieces, but the model only "
+            f"{model.config.vocab_size}; they do not belong together"
+        )
+    return Encoder(name, folder, actual, model, tokenizer)
 
 
 def encoder_name(source: str | os.PathLike[str]) -> str:
@@ -75,7 +87,7 @@ def encoder_sha256(source: str | os.PathLike[str]) -> str:
     """
     folder = find(source)
     _check_installed(folder)
-    paths = {path for pattern in (*_READ, *_ALSO_READ) for path in folder.glob(pattern)}
+    paths = {path for pattern in (*_SETTINGS, *_VOCABULARIES, *_WEIGHTS) for path in folder.glob(pattern)}
     lines = [f"{sha256(path)}  {path.name}\n" for path in sorted(paths, key=lambda path: path.name)]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -93,23 +105,41 @@ def _check_installed(folder: Path) -> None:
         raise ValueError(f"{error}; to repair it, run `treeformer encoder install {facts['name']}`") from None
 
 
+@contextmanager
+def _errors_of_transformers(folder: Path) -> Iterator[None]:
+    """Errors of transformers and its libraries in one line that names the folder."""
+    try:
+        yield
+    except Exception as error:  # they have no class in common
+        line = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(line if str(folder) in line else f"{folder}: {line}") from error
+
+
 def _model(folder: Path) -> PreTrainedModel:
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
 
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    config = AutoConfig.from_pretrained(folder, **options)
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if config.is_encoder_decoder or type(config) not in MODEL_MAPPING:
         raise ValueError(f"{folder}: model_type {config.model_type!r}, expected an encoder such as bert")
     model_class: Any = MODEL_MAPPING[type(config)]
-    if "add_pooling_layer" in inspect.signature(model_class).parameters:
-        options["add_pooling_layer"] = False
-    with no_progress_bars():
-        model, report = AutoModel.from_pretrained(
-            folder, config=config, use_safetensors=True, dtype="float32", output_loading_info=True, **options
+    has_pooler = "add_pooling_layer" in inspect.signature(model_class).parameters
+    model, report = AutoModel.from_pretrained(
+        folder,
+        config=config,
+        dtype="float32",
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        ignore_mismatched_sizes=True,  # reported below
+        output_loading_info=True,
+        **({"add_pooling_layer": False} if has_pooler else {}),
+    )
+    wrong = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
+    if wrong:
+        raise ValueError(
+            f"{folder}: {CONFIG} asks for weights that are missing or of another size: {len(wrong)}, "
+            f"the first is {wrong[0]}"
         )
-    if report["missing_keys"] or report["mismatched_keys"]:
-        lacking = sorted(map(str, {*report["missing_keys"], *report["mismatched_keys"]}))
-        raise ValueError(f"{folder}: the weights lack {lacking[0]} of {len(lacking)} that {CONFIG} asks for")
     return model.eval()
 
 
