@@ -10,7 +10,7 @@ PYTEST ?= # more options for make test, such as PYTEST='--durations 30'
 BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-java test-browser docs docs-pages screenshots lint format benchmark constraints clean
+.PHONY: help install demo test test-java test-browser test-encoders docs docs-pages screenshots lint format benchmark constraints clean
 
 help: ## list the targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -38,6 +38,11 @@ test: $(INSTALLED) ## run the tests and the examples in docstrings, on all cores
 test-java: $(INSTALLED) ## install CoreNLP into .cache/corenlp (1.4 GB, needs Java and Maven) and test with it
 	$(BIN)/python -m treeformer parser install corenlp --folder .cache/corenlp --language en --language de --language fr
 	OMP_NUM_THREADS=1 CORENLP_HOME=.cache/corenlp $(BIN)/python -m pytest -m java tests/parsing tests/serving
+
+test-encoders: $(INSTALLED) ## install two encoders into .cache/encoders (downloads 400 MB) and test with them
+	$(BIN)/python -m treeformer encoder install minilm --folder .cache/encoders
+	$(BIN)/python -m treeformer encoder install bge-small --folder .cache/encoders
+	OMP_NUM_THREADS=1 TREEFORMER_ENCODERS=.cache/encoders $(BIN)/python -m pytest -m encoders tests/encoders
 
 docs: $(INSTALLED) ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

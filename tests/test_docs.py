@@ -19,7 +19,7 @@ from treeformer.training.parser_training import ParserRecipe
 from treeformer.training.recipe import Recipe
 
 DOCS = Path(__file__).parents[1] / "docs"
-ROOMS = ("evaluation", "inference", "models", "nn", "ops", "parsing", "trees")
+ROOMS = ("encoders", "evaluation", "inference", "models", "nn", "ops", "parsing", "trees")
 
 
 def script(name: str) -> ModuleType:

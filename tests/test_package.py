@@ -32,6 +32,10 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("from treeformer import load_parser", {"torch", "transformers"}),
         ("from treeformer import load_parser; load_parser('en')", {"transformers"}),
         ("from treeformer import TreeProcessor", {"transformers", "sacremoses"}),
+        (
+            "from treeformer.encoders import install, load_encoder",
+            {"torch", "transformers", "huggingface_hub"},
+        ),
         ("import treeformer.cli.main", {"typer"}),  # handlers of signals come first
         ("import treeformer.cli.commands", {"torch", "transformers"}),
         ("import treeformer.serving.server", {"torch", "transformers"}),  # only model processes hold them
@@ -82,10 +86,13 @@ def test_type_hints_are_published() -> None:
 
 
 ROOMS = (
-    *("trees", "ops", "nn", "parsing", "data", "models", "inference", "evaluation", "training"),
+    *("trees", "ops", "nn", "parsing", "encoders", "data", "models", "inference", "evaluation", "training"),
     *("analysis", "serving", "cli"),
 )
-BESIDE_THE_ROOMS = ("chunking", "configuration", "machine", "progress", "storage")
+BESIDE_THE_ROOMS = (
+    *("chunking", "configuration", "downloads", "machine", "model_folder"),
+    *("progress", "storage"),
+)
 PACKAGE = Path(treeformer.__file__).parent
 
 

@@ -28,7 +28,12 @@ def write_file(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, value: object) -> None:
     """Write a value as indented JSON, by `write_file`."""
-    write_file(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
+    write_file(path, json_bytes(value))
+
+
+def json_bytes(value: object) -> bytes:
+    """A value as indented JSON with a newline at its end."""
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def write_synced(path: Path, content: bytes) -> None:

@@ -13,6 +13,7 @@ from treeformer.cli import (
     analyse,
     classify,
     draw,
+    encoder,
     evaluate,
     parse,
     parser,
@@ -42,6 +43,7 @@ app.command("serve")(serve.command)
 app.command("train")(train.command)
 app.command("translate")(translate.command)
 app.add_typer(analyse.app, name="analyse")
+app.add_typer(encoder.app, name="encoder")
 app.add_typer(parser.app, name="parser")
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,9 +11,9 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
-from transformers.utils import logging
 
 from treeformer.data.vocabulary import IGNORED
+from treeformer.model_folder import no_progress_bars, refuse_pickles
 
 
 class PreTrained(PreTrainedModel):
@@ -58,38 +55,17 @@ class PreTrained(PreTrainedModel):
                 "use_safetensors: only safetensors files are loaded, a pickle could run any code"
             )
         options.setdefault("local_files_only", True)
-        _refuse_pickles(Path(folder))
+        refuse_pickles(Path(folder))
         try:
-            with _no_progress_bars():
+            with no_progress_bars():
                 return super().from_pretrained(folder, *arguments, **options)
         except SafetensorError as error:
             raise ValueError(f"{folder}: the weights are not a valid safetensors file ({error})") from error
 
     def save_pretrained(self, *arguments: Any, **options: Any) -> None:
         """Write config and weights into a folder, as transformers does."""
-        with _no_progress_bars():
+        with no_progress_bars():
             super().save_pretrained(*arguments, **options)
-
-
-@contextmanager
-def _no_progress_bars() -> Iterator[None]:
-    """Hide the progress bars of transformers: one small file needs none."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
-def _refuse_pickles(folder: Path) -> None:
-    """Refuse an index of weight files that names anything but safetensors files."""
-    for index in folder.glob("*.index.json"):
-        named = set(json.loads(index.read_text(encoding="utf-8")).get("weight_map", {}).values())
-        others = sorted(name for name in named if not name.endswith(".safetensors"))
-        if others:
-            raise ValueError(f"{index}: expected safetensors files, got {', '.join(others)}")
 
 
 def check_ids(name: str, ids: Tensor | None, size: int) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from treeformer.downloads import data_folder, run_maven
 
 VERSION = "4.5.10"  #: installed by `install`
 MODELS = {
@@ -50,15 +50,7 @@ def chosen_folder() -> Path:
     """The folder of CoreNLP: ``CORENLP_HOME`` where it is set, else in the user's data folder."""
     if folder := os.environ.get("CORENLP_HOME"):
         return Path(folder)
-    if data := os.environ.get("XDG_DATA_HOME"):
-        base = Path(data)
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path.home() / ".local" / "share"
-    return base / "treeformer" / "corenlp"
+    return data_folder() / "corenlp"
 
 
 def find(language: str, folder: str | os.PathLike[str] | None = None) -> Jars:
@@ -132,13 +124,6 @@ def _fetch(maven: str, models: Iterable[str], target: Path) -> None:
     dependencies = "".join(_DEPENDENCY.format(version=VERSION, classifier=one) for one in classifiers)
     pom = target / "pom.xml"
     pom.write_text(_POM.format(dependencies=dependencies), encoding="utf-8")
-    command = [maven, "--batch-mode", "--quiet", "-Dstyle.color=never", "--file", str(pom)]
-    goal = [
-        "dependency:copy-dependencies",
-        "-DincludeScope=runtime",
-        f"-DoutputDirectory={target.absolute()}",
-    ]
-    done = subprocess.run([*command, *goal], capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode != 0:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-        raise OSError(f"Maven could not fetch CoreNLP: {lines[0] if lines else f'status {done.returncode}'}")
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+    folder = f"-DoutputDirectory={target.absolute()}"
+    run_maven(maven, "CoreNLP", ["--file", str(pom), *goal, folder])

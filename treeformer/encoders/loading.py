@@ -1,0 +1,153 @@
+"""Encoders as transformers models with their tokenizers, loaded from this machine only."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treeformer.configuration import read_json
+from treeformer.encoders.catalogue import CONFIG, ENCODERS, TOKENIZER
+from treeformer.encoders.conversion import expected_checksums
+from treeformer.encoders.installation import MANIFEST, find, install_command
+from treeformer.model_folder import no_progress_bars, refuse_pickles
+from treeformer.storage import check_files, sha256
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+_VOCABULARIES = (TOKENIZER, "vocab.txt", "vocab.json", "*.model")
+_SETTINGS = (CONFIG, "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt")
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A pretrained encoder.
+
+    name: its name in the catalogue, or its folder.
+    folder: where it was loaded from.
+    sha256: identifies weights, config and tokenizer, see `encoder_sha256`.
+    model: the transformers model, without pooler, in float32 on the CPU, in evaluation mode.
+    tokenizer: its fast tokenizer, which knows the characters of each piece.
+    """
+
+    name: str
+    folder: Path
+    sha256: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerFast
+
+
+def load_encoder(source: str | os.PathLike[str], *, sha256: str | None = None) -> Encoder:
+    """Load an encoder, given its name or a folder that transformers' ``AutoModel`` reads.
+
+    Nothing is downloaded and no code in the folder runs. Weights are read from safetensors only.
+
+    Args:
+        source: the name of an installed encoder, or a folder.
+        sha256: the expected `encoder_sha256`; another one is a ValueError.
+    """
+    folder = find(source)
+    name = encoder_name(folder)
+    actual = encoder_sha256(folder)
+    if sha256 is not None and actual != sha256:
+        raise ValueError(f"{folder}: expected the encoder with SHA-256 {sha256}, found {actual}")
+    refuse_pickles(folder)
+    if not any(folder.glob("*.safetensors")):
+        raise ValueError(f"{folder}: no weights there, expected a safetensors file")
+    if not any(path for pattern in _VOCABULARIES for path in folder.glob(pattern)):
+        raise ValueError(f"{folder}: no tokenizer there, expected {TOKENIZER}")
+    with _errors_of_transformers(folder), no_progress_bars():
+        model, tokenizer = _model(folder), _tokenizer(folder)
+    if len(tokenizer) > model.config.vocab_size:
+        raise ValueError(
+            f"{folder}: the tokenizer has {len(tokenizer)} pieces, but the model only "
+            f"{model.config.vocab_size}; they do not belong together"
+        )
+    return Encoder(name, folder, actual, model, tokenizer)
+
+
+def encoder_name(source: str | os.PathLike[str]) -> str:
+    """The name of an installed encoder, given its name or its folder; any other folder as it is."""
+    folder = find(source)
+    manifest = folder / MANIFEST
+    return str(read_json(manifest).get("name", folder)) if manifest.is_file() else str(folder)
+
+
+def encoder_sha256(source: str | os.PathLike[str]) -> str:
+    """A SHA-256 of all files that decide what an encoder computes; ValueError if an installed one is damaged.
+
+    It is that of lines ``CHECKSUM  NAME``, sorted by name, as ``sha256sum`` prints them.
+    """
+    folder = find(source)
+    _check_installed(folder)
+    paths = {path for pattern in (*_SETTINGS, *_VOCABULARIES, *_WEIGHTS) for path in folder.glob(pattern)}
+    lines = [f"{sha256(path)}  {path.name}\n" for path in sorted(paths, key=lambda path: path.name)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _check_installed(folder: Path) -> None:
+    """Check the files of an installed encoder against the catalogue, or its manifest if it is not there."""
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return
+    facts = read_json(manifest)
+    encoder = ENCODERS.get(facts.get("name", ""))
+    try:
+        check_files(folder, expected_checksums(encoder) if encoder else facts.get("sha256", {}))
+    except ValueError as error:
+        command = install_command(facts.get("name", folder.name), folder.parent)
+        raise ValueError(f"{error}; to repair it, run `{command}`") from None
+
+
+@contextmanager
+def _errors_of_transformers(folder: Path) -> Iterator[None]:
+    """Errors of transformers and its libraries in one line that names the folder."""
+    try:
+        yield
+    except Exception as error:  # they have no class in common
+        line = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(line if str(folder) in line else f"{folder}: {line}") from error
+
+
+def _model(folder: Path) -> PreTrainedModel:
+    from transformers import MODEL_MAPPING, AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if config.is_encoder_decoder or type(config) not in MODEL_MAPPING:
+        raise ValueError(f"{folder}: model_type {config.model_type!r}, expected an encoder such as bert")
+    model_class: Any = MODEL_MAPPING[type(config)]
+    has_pooler = "add_pooling_layer" in inspect.signature(model_class).parameters
+    model, report = AutoModel.from_pretrained(
+        folder,
+        config=config,
+        dtype="float32",
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        ignore_mismatched_sizes=True,  # reported below
+        output_loading_info=True,
+        **({"add_pooling_layer": False} if has_pooler else {}),
+    )
+    wrong = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
+    if wrong:
+        raise ValueError(
+            f"{folder}: {CONFIG} asks for weights that are missing or of another size: {len(wrong)}, "
+            f"the first is {wrong[0]}"
+        )
+    return model.eval()
+
+
+def _tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if not tokenizer.is_fast:
+        raise ValueError(f"{folder}: expected a fast tokenizer, with a {TOKENIZER}")
+    return tokenizer
