@@ -21,9 +21,13 @@ def write_file(path: Path, content: bytes) -> None:
         write_synced(part, content)
         os.replace(part, path)
         _sync_folder(path.parent)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise OSError(f"{path}: could not be written ({error.strerror}); it is as it was before") from error
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            reason = error.strerror or error
+            raise OSError(f"{path}: could not be written ({reason}); it is as it was before") from error
+        raise
 
 
 def write_json(path: Path, value: object) -> None:
@@ -195,14 +199,17 @@ def _sha256(path: Path, size: int, modified: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def check_files(folder: Path, checksums: Mapping[str, str]) -> None:
-    """Raise ``ValueError`` if a file is missing or differs from its SHA-256, given by name."""
+def check_files(folder: Path, checksums: Mapping[str, str], source: str = "the manifest") -> None:
+    """Raise ``ValueError`` if a file is missing or differs from its SHA-256, given by name.
+
+    ``source`` is what the message calls the origin of the checksums.
+    """
     for name, expected in checksums.items():
         path = folder / name
         if not path.is_file():
-            raise ValueError(f"{path}: missing, expected as listed in the manifest")
+            raise ValueError(f"{path}: missing, expected as listed in {source}")
         if sha256(path) != expected:
-            raise ValueError(f"{path}: damaged or changed, its SHA-256 is not that of the manifest")
+            raise ValueError(f"{path}: damaged or changed, its SHA-256 is not that of {source}")
 
 
 def keep_lines(path: Path, good: Callable[[bytes], bool]) -> int:

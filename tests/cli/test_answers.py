@@ -81,6 +81,7 @@ def test_what_the_parser_failed_on_is_reported(
         shutil.copytree(runs / f"{kind}-tree-transformer", run)
         settings = json.loads((run / "processor.json").read_text())
         (run / "processor.json").write_text(json.dumps({**settings, "parser": "grumpy", "tokenized": False}))
+        (run / "checksums.json").unlink()  # the model is changed on purpose
         arguments = ("--import", "grumpy", command, "--model", str(run), "--device", "cpu")
         result = treeformer(*arguments, "--json", text=text)
         assert (result.returncode, result.stderr) == (0, message)

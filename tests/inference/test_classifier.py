@@ -173,6 +173,9 @@ def test_a_file_of_the_wrong_shape_is_refused_by_name_and_key(
     if isinstance(content, dict):
         content = json.dumps({**json.loads((run / name).read_text()), **content})
     (run / name).write_text(content)
+    with pytest.raises(ValueError, match=rf"{name}: damaged or changed"):
+        Classifier.from_pretrained(run, device="cpu")
+    (run / "checksums.json").unlink()
     with pytest.raises(ValueError, match=message) as raised:
         Classifier.from_pretrained(run, device="cpu")
     assert "\n" not in str(raised.value)
@@ -184,3 +187,24 @@ def test_facts_of_the_wrong_shape_are_refused_by_name(tmp_path: Path) -> None:
         (tmp_path / "run.json").write_text(content)
         with pytest.raises(ValueError, match=r"run\.json: expected a JSON object"):
             run_facts(tmp_path)
+
+
+def test_readings_may_come_from_a_generator(runs: Path) -> None:
+    classifier = Classifier.from_pretrained(runs / "sentiment-transformer", device="cpu")
+    translator = Translator.from_pretrained(runs / "translation-transformer", device="cpu")
+    readings = classifier.processor.read_all(["good", "bad film"])
+    assert classifier.classify(one for one in readings) == classifier.classify(readings)
+    readings = translator.processor.read_all(["good", "bad film"])
+    assert translator.translate(one for one in readings) == translator.translate(readings)
+    assert translator(text for text in ["good"]) == translator(["good"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_answers_that_are_not_finite_are_errors(runs: Path) -> None:
+    classifier = Classifier.from_pretrained(runs / "sentiment-transformer", device="cpu")
+    translator = Translator.from_pretrained(runs / "translation-transformer", device="cpu")
+    for answers in (classifier, translator):
+        for parameter in answers.model.parameters():
+            parameter.fill_(1e38)  # finite, but not what is computed from it
+        with pytest.raises(ValueError, match="infinite or NaN"):
+            answers(["good film"])

@@ -138,9 +138,12 @@ def test_a_name_that_is_no_parser_is_refused(tmp_path: Path) -> None:
     ("description", "message"),
     [
         ("{", "not a parser"),
-        ("[]", "not a parser, parser.json lacks labels, language, name, sizes, tags, words"),
-        ('{"name": "no more"}', "not a parser, parser.json lacks labels, language"),
-        ((MODELS / "de" / "parser.json").read_text(encoding="utf-8"), "belong to different parsers"),
+        ("[]", r"parser\.json: expected a JSON object, found list"),
+        ('{"name": "no more"}', r"parser\.json: language: field required"),
+        (
+            (MODELS / "de" / "parser.json").read_text(encoding="utf-8"),
+            "safetensors: tensor label.3.bias has the",
+        ),
     ],
     ids=["no JSON", "no object", "incomplete", "of another parser"],
 )

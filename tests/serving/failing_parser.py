@@ -37,6 +37,7 @@ def serving_with_failing_parser(runs: Path, folder: Path) -> Iterator[ServicePro
         settings = json.loads((run / "processor.json").read_text())
         settings |= {"parser": "failing", "tokenized": False}
         (run / "processor.json").write_text(json.dumps(settings))
+        (run / "checksums.json").unlink()  # the model is changed on purpose
     models = ("--model", str(folder / "sentiment"), "--translation", str(folder / "translation"))
     with serving(*models, "--processes", "1", imports=["tests.serving.failing_parser"]) as service:
         yield service

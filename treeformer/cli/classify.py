@@ -74,7 +74,7 @@ def _json_line(text: str, answer: Classification | None) -> str:
         "phrases": [],
         "failures": [],
     }
-    return json.dumps(content if answer is None else as_json(answer), ensure_ascii=False)
+    return json.dumps(content if answer is None else as_json(answer), ensure_ascii=False, allow_nan=False)
 
 
 def _drawing(classifier: Classifier, answer: Classification | None) -> str:

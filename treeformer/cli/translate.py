@@ -55,7 +55,7 @@ def command(
                 scored = [{"text": text, "score": one.score} for text, one in pairs]
                 failures = [asdict(failure) for failure in translations[0].failures]
                 line = {"source": str(item), "translations": scored, "failures": failures}
-                print(json.dumps(line, ensure_ascii=False))
+                print(json.dumps(line, ensure_ascii=False, allow_nan=False))
             else:
                 print(texts[0])
         sys.stdout.flush()

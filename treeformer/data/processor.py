@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import field_validator
 from torch import Tensor
 
+from treeformer.checksums import check_folder, replaced
 from treeformer.configuration import Settings
 from treeformer.data.batching import Reads, input_tensors
 from treeformer.data.reading import Reading
@@ -20,7 +21,7 @@ from treeformer.data.split import Columns, Example, integers
 from treeformer.data.tasks.sst import binary_as_sst
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
-from treeformer.data.vocabulary import Vocabulary, load_vocabulary
+from treeformer.data.vocabulary import TOKENIZER, Vocabulary, load_vocabulary
 from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.failures import Failure, Parsed
 from treeformer.parsing.line_parser import LineParser
@@ -90,13 +91,15 @@ class TreeProcessor:
         path = Path(folder) / PROCESSOR
         if not path.is_file():
             raise ValueError(f"{folder}: no {PROCESSOR} there, expected the folder of a trained model")
+        check_folder(Path(folder))
         return cls(load_vocabulary(Path(folder)), ProcessorSettings.load_json(path))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``processor.json`` and ``tokenizer.json``."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        self.vocabulary.save(Path(folder))
-        write_json(Path(folder) / PROCESSOR, self.settings.model_dump())
+        with replaced(Path(folder), (TOKENIZER, PROCESSOR)):
+            self.vocabulary.save(Path(folder))
+            write_json(Path(folder) / PROCESSOR, self.settings.model_dump())
 
     @property
     def vocab_size(self) -> int:

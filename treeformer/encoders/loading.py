@@ -15,7 +15,7 @@ from treeformer.configuration import read_json
 from treeformer.encoders.catalogue import CONFIG, ENCODERS, TOKENIZER
 from treeformer.encoders.conversion import expected_checksums
 from treeformer.encoders.installation import MANIFEST, find, install_command
-from treeformer.model_folder import no_progress_bars, refuse_pickles
+from treeformer.model_folder import no_progress_bars, read_config, refuse_pickles
 from treeformer.storage import check_files, sha256
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def load_encoder(source: str | os.PathLike[str], *, sha256: str | None = None) -
     if sha256 is not None and actual != sha256:
         raise ValueError(f"{folder}: expected the encoder with SHA-256 {sha256}, found {actual}")
     refuse_pickles(folder)
+    read_config(folder)
     if not any(folder.glob("*.safetensors")):
         raise ValueError(f"{folder}: no weights there, expected a safetensors file")
     if not any(path for pattern in _VOCABULARIES for path in folder.glob(pattern)):

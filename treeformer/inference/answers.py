@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import InstanceOf, PlainSerializer, TypeAdapter, WithJsonSchema
 
 from treeformer.parsing.failures import Failure
 from treeformer.trees import Tree
 from treeformer.trees.shape import Span
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: A tree that JSON holds as brackets.
 Brackets = Annotated[InstanceOf[Tree], PlainSerializer(str), WithJsonSchema({"type": "string"})]
@@ -121,6 +124,14 @@ class PartAttention:
     visible: tuple[bool, ...]
     probabilities: tuple[float, ...]
     accumulated: Accumulation | None
+
+
+def check_answers(numbers: Tensor) -> None:
+    """Raise ``ValueError`` if a model computed infinite or NaN values, which no answer can hold."""
+    if not numbers.isfinite().all():
+        raise ValueError(
+            "the model computes infinite or NaN values for this input; its weights are too large"
+        )
 
 
 def as_json(answer: Classification | Translation | PartAttention) -> dict[str, Any]:

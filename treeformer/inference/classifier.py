@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from treeformer.chunking import split_by_padding
 from treeformer.data.batching import input_tensors
 from treeformer.data.reading import Reading
 from treeformer.data.split import ExampleList, Examples
-from treeformer.inference.answers import Classification, Phrase
+from treeformer.inference.answers import Classification, Phrase, check_answers
 from treeformer.inference.loading import Loaded, load_run
 from treeformer.trees import Tree
 
@@ -56,8 +56,9 @@ class Classifier:
         """The classification of each text or tree; a text without words is an error."""
         return self.classify(self.processor.read_all(inputs))
 
-    def classify(self, readings: Sequence[Reading]) -> list[Classification]:
+    def classify(self, readings: Iterable[Reading]) -> list[Classification]:
         """The classification of each reading."""
+        readings = list(readings)
         logits = self.logits(ExampleList(reading.example for reading in readings))
         return [self._classification(*pair) for pair in zip(readings, logits, strict=True)]
 
@@ -100,5 +101,6 @@ class Classifier:
 
     def _labelled(self, logits: Tensor) -> list[tuple[str, tuple[float, ...]]]:
         """The most probable class and the probabilities of all classes, for each row of logits."""
+        check_answers(logits)
         best, probabilities = logits.argmax(-1).tolist(), logits.softmax(-1).tolist()
         return [(self.classes[number], tuple(row)) for number, row in zip(best, probabilities, strict=True)]

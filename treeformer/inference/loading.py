@@ -49,13 +49,13 @@ def load_run(
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:
         raise ValueError(f"{folder}: no {missing[0]} there, expected a run of treeformer train")
-    processor = TreeProcessor.from_pretrained(folder)
-    if kind is not None and processor.settings.kind != kind:
-        raise ValueError(f"{folder}: this model {_DOES[processor.settings.kind]}")
     if not any(folder.glob("*.safetensors")):
         raise ValueError(
             f"{folder}: no model there yet, training has not yet been evaluated on dev or finished"
         )
+    processor = TreeProcessor.from_pretrained(folder)
+    if kind is not None and processor.settings.kind != kind:
+        raise ValueError(f"{folder}: this model {_DOES[processor.settings.kind]}")
     system, model = load(folder)
     _check_sizes(folder, model, processor)
     nn.Module.to(model, chosen_device(device), torch.bfloat16 if bf16 else torch.float32)

@@ -19,7 +19,7 @@ from treeformer.data.batching import input_tensors
 from treeformer.data.reading import Reading, answer_each
 from treeformer.data.split import ExampleList, Examples
 from treeformer.data.vocabulary import END, IGNORED, PAD
-from treeformer.inference.answers import Translation
+from treeformer.inference.answers import Translation, check_answers
 from treeformer.inference.loading import Loaded, load_run
 from treeformer.parsing.failures import Failure
 from treeformer.trees import Tree
@@ -72,9 +72,10 @@ class Translator:
         return [answer or [Translation("", (), 0.0)] * count for answer in answers]
 
     def translate(
-        self, readings: Sequence[Reading], count: int = 1, **options: Any
+        self, readings: Iterable[Reading], count: int = 1, **options: Any
     ) -> list[list[Translation]]:
         """The ``count`` best translations of each reading, best first."""
+        readings = list(readings)
         examples = ExampleList(reading.example for reading in readings)
         pairs = zip(readings, self.decode(examples, count, **options), strict=True)
         return [
@@ -157,8 +158,9 @@ class Translator:
             expected = targets[:, rank]
             losses = F.cross_entropy(logits.float().mT, expected, ignore_index=IGNORED, reduction="none")
             totals.append(-losses.sum(1) / (expected != IGNORED).sum(1) ** penalty)
-        scores = torch.stack(totals, dim=1).tolist()
-        for source_targets, source_scores in zip(targets.tolist(), scores, strict=True):
+        scores = torch.stack(totals, dim=1)
+        check_answers(scores)
+        for source_targets, source_scores in zip(targets.tolist(), scores.tolist(), strict=True):
             ids = [tuple(x for x in row if x not in (IGNORED, END)) for row in source_targets]
             yield [Hypothesis(*pair) for pair in zip(ids, source_scores, strict=True)]
 

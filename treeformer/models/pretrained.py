@@ -12,8 +12,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
+from treeformer.checksums import check_folder, replaced
 from treeformer.data.vocabulary import IGNORED
-from treeformer.model_folder import no_progress_bars, refuse_pickles
+from treeformer.model_folder import (
+    CONFIG,
+    check_finite,
+    check_sizes,
+    check_tensors,
+    no_progress_bars,
+    read_config,
+    refuse_pickles,
+    stored_tensors,
+    weight_files,
+)
+
+GENERATION = "generation_config.json"
+_FILES = (CONFIG, GENERATION, "*.safetensors", "*.safetensors.index.json")  # of a saved model
 
 
 class PreTrained(PreTrainedModel):
@@ -48,6 +62,7 @@ class PreTrained(PreTrainedModel):
     ) -> Self:
         """The model saved in ``folder``. Only safetensors files are read, and only from this machine.
 
+        Its tensors must be those that its config asks for: all of them, of the right shapes, finite.
         ``local_files_only=False`` lets transformers look for a model of that name on its hub.
         """
         if options.setdefault("use_safetensors", True) is not True:
@@ -55,17 +70,66 @@ class PreTrained(PreTrainedModel):
                 "use_safetensors: only safetensors files are loaded, a pickle could run any code"
             )
         options.setdefault("local_files_only", True)
-        refuse_pickles(Path(folder))
+        source: object = folder
+        if Path(folder).is_dir():
+            check_folder(Path(folder))
+            refuse_pickles(Path(folder))
+            source = cls._check_weights(Path(folder))
+        with_report = options.pop("output_loading_info", False)
         try:
             with no_progress_bars():
-                return super().from_pretrained(folder, *arguments, **options)
+                loaded: Any = super().from_pretrained(folder, *arguments, output_loading_info=True, **options)
         except SafetensorError as error:
             raise ValueError(f"{folder}: the weights are not a valid safetensors file ({error})") from error
+        except (AttributeError, KeyError, TypeError) as error:  # of a value that no check above knows
+            raise ValueError(f"{Path(folder) / CONFIG}: {_line(error)}") from error
+        model, report = loaded
+        for problem, key in (("missing", "missing_keys"), ("not of this model", "unexpected_keys")):
+            if report[key]:  # of a model that is not in a folder
+                raise ValueError(f"{folder}: tensor {min(report[key])} is {problem}")
+        check_finite(source, model.state_dict())
+        return loaded if with_report else model
 
-    def save_pretrained(self, *arguments: Any, **options: Any) -> None:
-        """Write config and weights into a folder, as transformers does."""
-        with no_progress_bars():
-            super().save_pretrained(*arguments, **options)
+    @classmethod
+    def _check_weights(cls, folder: Path) -> Path:
+        """Raise ``ValueError`` if the weights in a folder are not those of its config; return their place.
+
+        This reads the headers of files and allocates nothing.
+        """
+        path, config = folder / CONFIG, read_config(folder)
+        files = weight_files(folder)
+        if not files:
+            return folder  # transformers names the file that it expects
+        source = files[0] if len(files) == 1 else folder
+        stored = stored_tensors(files)
+        check_sizes(path, config, stored)
+        try:
+            with torch.device("meta"):
+                config_class: Any = cls.config_class
+                model = cls(config_class.from_pretrained(folder, local_files_only=True))
+        except Exception as error:  # of transformers and of the checks of sizes: they have no class in common
+            raise ValueError(f"{path}: {_line(error)}") from error
+        check_tensors(
+            source,
+            {name: tensor.shape for name, tensor in stored.items()},
+            {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()},
+            optional=getattr(model, "all_tied_weights_keys", {}),
+        )
+        return source
+
+    def save_pretrained(
+        self, save_directory: str | os.PathLike[str], *arguments: Any, **options: Any
+    ) -> None:
+        """Write config and weights into a folder, as transformers does, with their checksums."""
+        folder = Path(save_directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        with no_progress_bars(), replaced(folder, _FILES):
+            super().save_pretrained(save_directory, *arguments, **options)
+
+
+def _line(error: Exception) -> str:
+    """The message of an error in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def check_ids(name: str, ids: Tensor | None, size: int) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from treeformer import models
+from treeformer.checksums import check_folder
 from treeformer.data.tasks.task import TaskKind
+from treeformer.model_folder import CONFIG, read_config
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.pretrained import PreTrained
 
@@ -166,23 +167,19 @@ def build(
 
 def load(folder: str | Path) -> tuple[System, PreTrained]:
     """The model saved in a folder, and the system that it belongs to."""
-    path = Path(folder) / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}: not JSON: {error}") from error
-    names = config.get("architectures") or [None]
+    check_folder(Path(folder))
+    path, config = Path(folder) / CONFIG, read_config(Path(folder))
+    names = config.get("architectures")
+    name = names[0] if isinstance(names, list) and names else None
     fitting = [
         (system, model_class)
         for system in SYSTEMS.values()
         for model_class in system.models.values()
         if model_class is not None
-        and model_class.__name__ == names[0]
+        and model_class.__name__ == name
         and system.defaults.items() <= config.items()
     ]
     if not fitting:
-        raise ValueError(
-            f"{path}: expected a model of treeformer, got architectures {config.get('architectures')}"
-        )
+        raise ValueError(f"{path}: expected a model of treeformer, got architectures {names!r:.60}")
     system, model_class = max(fitting, key=lambda pair: len(pair[0].defaults))
     return system, model_class.from_pretrained(folder)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from pydantic import model_validator
 from safetensors.torch import load_file
 from torch import Tensor
 
+from treeformer.checksums import check_folder
 from treeformer.chunking import split_by_padding, split_by_sizes
+from treeformer.configuration import Settings
+from treeformer.model_folder import check_finite, check_sizes, stored_tensors
 from treeformer.parsing.chart import best_splits, spans_of
 from treeformer.parsing.lexicon import Lexicon
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.parser import Parser, checked_sentences
-from treeformer.parsing.weights import restored
+from treeformer.parsing.weights import check_stored, restored
 from treeformer.trees import Span, Tree, join
 from treeformer.trees.tree import trusted_tree
 
 LONGEST = 300  #: longer sentences are parsed in pieces of this many words and joined under one FRAG
-_FIELDS = {"name", "language", "sizes", "labels", "tags", "words"}
+DESCRIPTION, WEIGHTS = "parser.json", "parser.safetensors"  #: the files of a parser
 
 
 class EmbeddedParser(Parser):
@@ -51,11 +54,11 @@ class EmbeddedParser(Parser):
         if torch.device(device).type == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"device = {str(device)!r}: expected a GPU that torch can use, found none")
         description, self._network = _read(Path(folder))
-        self.name: str = description["name"]
-        self.language: str = description["language"]
-        self._labels: list[list[str]] = [label.split("+")[::-1] for label in description["labels"]]
-        self._tags: list[str] = description["tags"]
-        self._lexicon = Lexicon(description["words"], description["sizes"]["buckets"])
+        self.name = description.name
+        self.language = description.language
+        self._labels = [label.split("+")[::-1] for label in description.labels]
+        self._tags = description.tags
+        self._lexicon = Lexicon(description.words, description.sizes.buckets)
         self._network.to(device)
         self._device = torch.device(device)
         self._bf16 = bf16
@@ -136,22 +139,51 @@ class EmbeddedParser(Parser):
         return trusted_tree(words, leaf_tags, tuple(node_labels), tuple(node_spans))
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], ParserNetwork]:
+class _Description(Settings):
+    """What ``parser.json`` holds beside the recipe: names of the numbers that the network computes."""
+
+    name: str
+    language: str
+    sizes: NetworkSizes
+    labels: list[str]  #: chains of labels from top to bottom, such as S+VP
+    tags: list[str]
+    words: list[str]  #: known words in lower case
+    recipe: Any = None
+
+    @model_validator(mode="after")
+    def _of_one_parser(self) -> _Description:
+        for key in ("labels", "tags", "words"):
+            count, size = len(getattr(self, key)), getattr(self.sizes, key)
+            if count != size:
+                raise ValueError(f"{key}: expected {size} as in sizes.{key}, found {count}")
+        return self
+
+
+def _read(folder: Path) -> tuple[_Description, ParserNetwork]:
     """The description in ``parser.json``, and the network with its weights."""
+    path, weights = folder / DESCRIPTION, folder / WEIGHTS
+    check_folder(folder)
     try:
-        description = json.loads((folder / "parser.json").read_text(encoding="utf-8"))
-        missing = _FIELDS - set(description)
-        if missing:
-            raise ValueError(f"parser.json lacks {', '.join(sorted(missing))}")
-        network = ParserNetwork(NetworkSizes(**description["sizes"])).eval().requires_grad_(False)
-        network.load_state_dict(restored(load_file(folder / "parser.safetensors")))
-    except (ValueError, TypeError, SafetensorError) as error:
+        description = _Description.load_json(path)
+        stored = stored_tensors([weights])
+        check_sizes(path, asdict(description.sizes), stored)
+        with torch.device("meta"):  # allocates nothing: the tensors of the file take these places
+            network = _network(path, description.sizes)
+        shapes = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+        check_stored(weights, stored, shapes)
+        network.load_state_dict(restored(load_file(weights)), assign=True)
+        check_finite(weights, network.state_dict())
+    except (OSError, ValueError) as error:
         raise ValueError(f"{folder}: not a parser, {error}") from error
-    except RuntimeError as error:  # from load_state_dict, whose message is a long list
-        raise ValueError(
-            f"{folder}: parser.json and parser.safetensors belong to different parsers"
-        ) from error
-    return description, network
+    return description, network.eval().requires_grad_(False)
+
+
+def _network(path: Path, sizes: NetworkSizes) -> ParserNetwork:
+    """A network of these sizes; ``ValueError`` if there is none."""
+    try:
+        return ParserNetwork(sizes)
+    except Exception as error:  # torch has several for sizes of 0 or less
+        raise ValueError(f"{path}: sizes: {error}") from error
 
 
 def _join_pieces(pieces: list[Tree]) -> Tree:

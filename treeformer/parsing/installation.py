@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treeformer.downloads import data_folder, run_maven
+from treeformer.storage import WorkFolder
 
 VERSION = "4.5.10"  #: installed by `install`
 MODELS = {
@@ -99,15 +100,15 @@ def install(folder: Path, languages: Iterable[str]) -> None:
     size = sum(_MEGABYTES[model] for model in models)
     print(f"Installing CoreNLP {VERSION} for {', '.join(missing)}: {size} MB into {folder}")
     print("Maven caches its downloads; the first time takes minutes.")
-    unfinished = folder / ".unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)  # of an installation that was killed
-    unfinished.mkdir(parents=True)
-    try:
-        _fetch(maven, models, unfinished)
-        for jar in sorted(unfinished.glob("*.jar"), key=lambda jar: "-models" in jar.name):
-            jar.replace(folder / jar.name)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with WorkFolder(folder / "corenlp") as work:  # inside the folder, so that jars can be renamed into place
+        work.remove()
+        try:
+            _fetch(maven, models, work.path)
+            for jar in sorted(work.path.glob("*.jar"), key=lambda jar: "-models" in jar.name):
+                jar.replace(folder / jar.name)
+        finally:
+            work.remove()
     total = sum(jar.stat().st_size for jar in folder.glob("*.jar"))
     print(f"{folder} now holds {total / 1e6:.0f} MB")
 

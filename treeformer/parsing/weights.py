@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 from torch import Tensor
+
+from treeformer.model_folder import StoredTensor, check_tensors
 
 _SCALE = "/scale"  # suffix of the name of the scales of a matrix in 8 bits
 
@@ -25,6 +28,17 @@ def stored(weights: Mapping[str, Tensor], bits: int = 16) -> dict[str, Tensor]:
         else:
             tensors[name] = weight.half().contiguous()
     return tensors
+
+
+def check_stored(
+    path: Path, stored: Mapping[str, StoredTensor], weights: Mapping[str, tuple[int, ...]]
+) -> None:
+    """Raise ``ValueError`` unless a file has exactly the tensors of weights of these shapes."""
+    expected = dict(weights)
+    for name, shape in weights.items():
+        if name in stored and stored[name].dtype == "I8":
+            expected[name + _SCALE] = shape[:1]
+    check_tensors(path, {name: tensor.shape for name, tensor in stored.items()}, expected)
 
 
 def restored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
