@@ -88,7 +88,7 @@ def test_a_run_folder_has_all_that_is_needed_to_use_and_repeat_it(
     folder = tmp_path / "run"
     run(corpus, folder, "training.learning_rate=0.02", seed=3)
     assert {path.name for path in folder.iterdir()} == {
-        *("config.json", "model.safetensors", "tokenizer.json", "processor.json"),
+        *("config.json", "model.safetensors", "tokenizer.json", "processor.json", "checksums.json"),
         *("recipe.yaml", "run.json", "metrics.jsonl", "state"),
     }
     facts = json.loads((folder / "run.json").read_text())
@@ -298,6 +298,7 @@ def test_keys_without_effect_may_change_and_keys_of_later_versions_may_be_missin
     facts = json.loads((folder / "run.json").read_text())
     del facts["recipe"]["vectors"], facts["recipe"]["training"]["r_drop"]
     (folder / "run.json").write_text(json.dumps(facts))
+    (folder / "checksums.json").unlink()
     lines = run(corpus, folder, "training.updates=4", "training.workers=0", "training.log_every=1")
     assert "is finished, after 4 updates" in lines[0]
 
@@ -372,7 +373,7 @@ class TestRefusals:
             ("systems.transformer.training.updates=0", r"systems\.transformer\.training\.updates: input"),
             ("systems.transformer.training.clp=1", r"clp: no such key, did you mean clip\?"),
             ("systems.transformer.sizes.d_modle=1", r"d_modle: no such key, did you mean d_model\?"),
-            ("systems.lstm={}", "expected one of tree-transformer, transformer, .*got 'lstm'"),
+            ("systems.lstm={}", "expected one of tree-transformer, composed-tree-transformer, .*got 'lstm'"),
         ],
     )
     def test_a_recipe_that_is_wrong(self, corpus: PreparedCorpus, change: str, message: str) -> None:

@@ -17,8 +17,10 @@ from typing import NamedTuple
 
 import safetensors.torch
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
+from treeformer.configuration import Settings, read_json
 from treeformer.storage import move_folder, remove_folder, write_synced
 
 _MANIFEST, _POSITION = "manifest.json", "facts.json"
@@ -36,6 +38,12 @@ class Position:
     best_step: int = 0  #: update after which it was reached
     misses: int = 0  #: evaluations since then
     seconds: float = 0.0  #: spent training
+
+
+class _Facts(Settings):
+    """Checks the types of a position that was read."""
+
+    position: Position
 
 
 class Checkpoint(NamedTuple):
@@ -64,12 +72,14 @@ def save(state: Path, tensors: Mapping[str, Mapping[str, Tensor]], position: Pos
             hashes[name] = _sha256(content)
         write_synced(part / _MANIFEST, _json(hashes))
         move_folder(part, folder)
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         older = steps(state)
         kept = f"that of update {older[-1]} is kept" if older else "there is no earlier one"
         raise OSError(
-            f"{folder}: the checkpoint could not be written ({error.strerror}); {kept}. "
+            f"{folder}: the checkpoint could not be written ({error.strerror or error}); {kept}. "
             "Free some space and run the same command again to resume"
         ) from error
     return folder
@@ -78,15 +88,24 @@ def save(state: Path, tensors: Mapping[str, Mapping[str, Tensor]], position: Pos
 def load(folder: Path) -> Checkpoint:
     """Read a checkpoint; ``ValueError`` if a file is missing, truncated or changed."""
     try:
-        hashes = json.loads((folder / _MANIFEST).read_bytes())
+        hashes = read_json(folder / _MANIFEST)
+        if _POSITION not in hashes or not all(Path(name).name == name for name in hashes):
+            raise ValueError(f"{_MANIFEST}: expected names of files in the same folder, with {_POSITION}")
         contents = {name: (folder / name).read_bytes() for name in hashes}
     except (OSError, ValueError) as error:
         raise ValueError(f"{folder}: incomplete checkpoint ({error})") from error
     for name, content in contents.items():
         if _sha256(content) != hashes[name]:
             raise ValueError(f"{folder / name}: truncated or changed since it was written")
-    position = Position(**json.loads(contents.pop(_POSITION)))
-    tensors = {name.removesuffix(_TENSORS): safetensors.torch.load(file) for name, file in contents.items()}
+    path = folder / _POSITION
+    position = _Facts.from_content({"position": read_json(path)}, str(path)).position
+    del contents[_POSITION]
+    tensors = {}
+    for name, content in contents.items():
+        try:
+            tensors[name.removesuffix(_TENSORS)] = safetensors.torch.load(content)
+        except SafetensorError as error:
+            raise ValueError(f"{folder / name}: not a valid safetensors file ({error})") from error
     return Checkpoint(tensors, position)
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,7 +17,9 @@ from torch import Tensor, nn
 from treeformer.data.batching import BatchPlan
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.machine import machine
+from treeformer.model_folder import check_finite
 from treeformer.progress import Progress, terminal_progress
+from treeformer.storage import WorkFolder
 from treeformer.training import checkpoints
 from treeformer.training.checkpoints import Checkpoint, Position
 from treeformer.training.dev import DevSet, check_dev_settings
@@ -72,14 +74,26 @@ def train(
     processes = Processes(device)
     if progress is None:
         progress = terminal_progress("updates") if processes.first else Progress()
-    run = Run(Path(output), recipe.resolved(), corpus, seed)
+    output = Path(output)
+    run = Run(output, recipe.resolved(), corpus, seed)
     processes.wait()  # no process writes to the folder before all have checked it
-    if run.facts.finished:
-        progress.log(f"{output}: this run is finished, after {run.facts.updates} updates")
-        return run.facts
-    with _determinism(run.recipe.training.deterministic), progress:
-        _Trainer(run, processes, progress, seed).train()
+    if not run.facts.finished:
+        with _locked(output, processes):
+            run = Run(output, run.recipe, corpus, seed)  # another process may have just finished it
+            if not run.facts.finished:
+                with _determinism(run.recipe.training.deterministic), progress:
+                    _Trainer(run, processes, progress, seed).train()
+                return run.facts
+    progress.log(f"{output}: this run is finished, after {run.facts.updates} updates")
     return run.facts
+
+
+@contextmanager
+def _locked(output: Path, processes: Processes) -> Iterator[None]:
+    """Let one training at a time write to a run folder; its first process holds the lock."""
+    with WorkFolder(output) if processes.first else nullcontext():
+        processes.wait()
+        yield
 
 
 class _Trainer:
@@ -176,7 +190,10 @@ class _Trainer:
     def _resume(self, checkpoint: Checkpoint) -> Position:
         """Restore a checkpoint, and export the best model in case the run stopped before that."""
         position = checkpoint.position
-        self.updater.load_state(checkpoint.tensors)
+        try:
+            self.updater.load_state(checkpoint.tensors)
+        except ValueError as error:
+            raise ValueError(f"{self.run.state / str(position.step)}: {error}") from error
         self.processes.set_random_states(checkpoint.tensors["random"])
         if self.processes.first and position.best_step:
             try:
@@ -212,6 +229,7 @@ class _Trainer:
     def _log(self, rate: float) -> None:
         position, totals = self.position, self.updater.take_totals()
         self._check_finite(totals)
+        self._check_folder()
         line = self.throughput.line(position.step, position.epoch, rate, totals)
         self.metrics.write(line)
         self.progress.update(
@@ -238,6 +256,9 @@ class _Trainer:
         """Score the model on dev and report all scores; return that of the metric."""
         scores = dev.scores(self.model)
         dev_scores = {f"dev_{name}": score for name, score in scores.items()}
+        if not all(map(math.isfinite, scores.values())):
+            self._refuse(f"the scores on dev became infinite or NaN at {title}")
+        self._check_folder()
         self.metrics.write({"step": self.position.step, **facts, **dev_scores})
         listed = ", ".join(f"dev {name} {score:.4f}" for name, score in scores.items())
         mark = ", the best so far" if self._is_better(scores[self.metric]) else ""
@@ -256,7 +277,14 @@ class _Trainer:
         random = self.processes.random_states()
         if not self.processes.first:
             return
-        checkpoints.save(self.run.state, {**self.updater.state(), "random": random}, self.position)
+        state = self.updater.state()
+        for group, tensors in state.items():
+            try:
+                check_finite(group, tensors)
+            except ValueError as error:
+                self._refuse(f"after update {self.position.step} the {error}")
+        self.run.check_folder()
+        checkpoints.save(self.run.state, {**state, "random": random}, self.position)
         checkpoints.prune(
             self.run.state,
             every=self.training.saves_every,
@@ -268,16 +296,25 @@ class _Trainer:
         if self.processes.first:
             self.run.export(weights)
 
+    def _check_folder(self) -> None:
+        if self.processes.first:
+            self.run.check_folder()
+
     def _check_finite(self, totals: Totals) -> None:
-        """Refuse to continue with weights that are not finite: they must not be saved."""
+        """Refuse to continue with losses that are not finite: their weights must not be saved."""
         if not all(map(math.isfinite, totals)):
-            saved = checkpoints.steps(self.run.state)
-            raise ValueError(
-                f"{self.run.folder}: the loss or its gradient became infinite or NaN in the "
-                f"{totals.updates:.0f} updates up to {self.position.step} "
-                f"(last checkpoint: {saved[-1] if saved else 'none'}); "
-                "try a lower learning rate, more warm-up or clipping"
+            self._refuse(
+                f"the loss or its gradient became infinite or NaN in the {totals.updates:.0f} updates up to "
+                f"{self.position.step}"
             )
+
+    def _refuse(self, problem: str) -> None:
+        """Raise ``ValueError``: training cannot continue, and what was saved before stays."""
+        saved = checkpoints.steps(self.run.state)
+        raise ValueError(
+            f"{self.run.folder}: {problem} (last checkpoint: {saved[-1] if saved else 'none'}); "
+            "try a lower learning rate, more warm-up or clipping"
+        )
 
     def _stop_requested(self, stop: Event) -> bool:
         """Whether any process was asked to stop; several processes check when they log."""
@@ -298,6 +335,8 @@ class _Trainer:
         elif self.dev is None:
             self._export(self.model.state_dict())
         if self.processes.first:
+            run.check_folder()
+            run.check_model()
             run.update(
                 finished=True,
                 updates=position.step,

@@ -78,8 +78,11 @@ class MetricsFile:
         """Append a line."""
         if not self._enabled:
             return
-        with open(self._path, "a", encoding="utf-8") as stream:
-            stream.write(json.dumps(line) + "\n")
+        try:
+            with open(self._path, "a", encoding="utf-8") as stream:
+                stream.write(json.dumps(line, allow_nan=False) + "\n")
+        except OSError as error:
+            raise OSError(f"{self._path}: could not be written ({error.strerror or error})") from error
         if self._board is not None:
             for name, value in line.items():
                 if name != "step":
@@ -91,8 +94,8 @@ def _is_before(line: bytes, step: int) -> bool:
     """Whether a run that resumes after update ``step`` will not write this line again."""
     try:
         metrics = json.loads(line)
-        return metrics["step"] <= step and "averaged" not in metrics
-    except (ValueError, KeyError, TypeError):
+        return bool(metrics["step"] <= step) and "averaged" not in metrics
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
 

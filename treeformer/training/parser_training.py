@@ -8,23 +8,27 @@ import time
 from dataclasses import asdict
 from itertools import count, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
+from treeformer.checksums import replaced
 from treeformer.configuration import Settings
 from treeformer.data.vocabulary import IGNORED
 from treeformer.machine import chosen_device
+from treeformer.model_folder import check_finite
 from treeformer.parsing.contractions import contract
+from treeformer.parsing.embedded import DESCRIPTION, WEIGHTS
 from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.weights import stored
 from treeformer.progress import Progress, terminal_progress
-from treeformer.storage import write_file
+from treeformer.storage import WorkFolder, write_file
 from treeformer.training.checkpoints import tensor_file
 from treeformer.training.parser_corpus import Inventory, ParsedSentence, ParserBatch, ParserCorpus
+from treeformer.training.recipe import LARGEST
 from treeformer.trees import read_trees
 
 
@@ -56,9 +60,9 @@ class LearningRecipe(Settings):
 
     updates: int = Field(default=9000, ge=1, description="number of updates")
     batch_words: int = Field(default=16000, ge=1, description="words in a batch, padding included")
-    learning_rate: float = Field(default=1e-3, gt=0, description="highest learning rate")
+    learning_rate: float = Field(default=1e-3, gt=0, le=LARGEST, description="highest learning rate")
     warm_up: int = Field(default=200, ge=1, description="updates until the learning rate is highest")
-    weight_decay: float = Field(default=0.01, ge=0, description="decoupled weight decay")
+    weight_decay: float = Field(default=0.01, ge=0, le=LARGEST, description="decoupled weight decay")
     dropout: float = Field(default=0.1, ge=0, lt=1, description="dropout during training")
     lower: float = Field(default=0.12, ge=0, le=1, description="share of sentences read in lower case")
     unknown: float = Field(default=0.05, ge=0, le=1, description="share of words read as unknown")
@@ -102,39 +106,51 @@ def train_parser(
     """
     progress = progress or terminal_progress("updates")
     place = chosen_device(device)
-    torch.manual_seed(recipe.seed)
-    sentences = _read_sentences(recipe, data, progress)
-    sizes = recipe.network
-    inventory = Inventory.of(
-        sentences, known_words=sizes.known_words, buckets=sizes.buckets, rare=recipe.learning.rare
-    )
-    corpus = ParserCorpus(sentences, inventory, place)
-    network_sizes = NetworkSizes(
-        words=len(inventory.lexicon.words),
-        labels=len(inventory.labels),
-        tags=len(inventory.tags),
-        **sizes.model_dump(exclude={"known_words", "bits"}),
-    )
-    network = ParserNetwork(network_sizes, dropout=recipe.learning.dropout).to(place)
-    parameters = sum(parameter.numel() for parameter in network.parameters())
-    progress.log(
-        f"{len(sentences):,} sentences, {sum(corpus.lengths):,} words, {network_sizes.labels} labels, "
-        f"{network_sizes.tags} tags, {parameters:,} parameters"
-    )
-    with progress:
-        weights = _averaged_weights(network, corpus, recipe, progress)
-    description = {
+    with WorkFolder(output), progress:
+        torch.manual_seed(recipe.seed)
+        sentences = _read_sentences(recipe, data, progress)
+        sizes = recipe.network
+        inventory = Inventory.of(
+            sentences, known_words=sizes.known_words, buckets=sizes.buckets, rare=recipe.learning.rare
+        )
+        corpus = ParserCorpus(sentences, inventory, place)
+        network_sizes = NetworkSizes(
+            words=len(inventory.lexicon.words),
+            labels=len(inventory.labels),
+            tags=len(inventory.tags),
+            **sizes.model_dump(exclude={"known_words", "bits"}),
+        )
+        network = ParserNetwork(network_sizes, dropout=recipe.learning.dropout).to(place)
+        parameters = sum(parameter.numel() for parameter in network.parameters())
+        progress.log(
+            f"{len(sentences):,} sentences, {sum(corpus.lengths):,} words, {network_sizes.labels} labels, "
+            f"{network_sizes.tags} tags, {parameters:,} parameters"
+        )
+        weights = stored(_averaged_weights(network, corpus, recipe, progress), sizes.bits)
+        check_finite(f"{output}: not written, try a lower learning rate", weights)
+        _write(output, weights, _description(recipe, network_sizes, inventory))
+
+
+def _description(recipe: ParserRecipe, sizes: NetworkSizes, inventory: Inventory) -> dict[str, Any]:
+    """The content of ``parser.json``."""
+    return {
         "name": recipe.name,
         "language": recipe.language,
-        "sizes": asdict(network_sizes),
+        "sizes": asdict(sizes),
         "labels": inventory.labels,
         "tags": inventory.tags,
         "words": inventory.lexicon.words,
         "recipe": recipe.model_dump(),
     }
+
+
+def _write(output: Path, weights: dict[str, Tensor], description: dict[str, Any]) -> None:
+    """Write a parser; if that is interrupted, the folder holds no parser, rather than parts of two."""
     output.mkdir(parents=True, exist_ok=True)
-    write_file(output / "parser.safetensors", tensor_file(stored(weights, sizes.bits)))
-    write_file(output / "parser.json", json.dumps(description, ensure_ascii=False, indent=0).encode())
+    with replaced(output, (DESCRIPTION, WEIGHTS)):
+        (output / DESCRIPTION).unlink(missing_ok=True)
+        write_file(output / WEIGHTS, tensor_file(weights))
+        write_file(output / DESCRIPTION, json.dumps(description, ensure_ascii=False, indent=0).encode())
 
 
 def losses(
@@ -205,6 +221,11 @@ def _averaged_weights(
         torch._foreach_lerp_(average, [weight.detach() for weight in weights], 1 - decay)
         words += batch.forms.numel()
         if update % 500 == 0 or update == learning.updates:
+            if not torch.isfinite(brackets + labels + tags):
+                raise ValueError(
+                    f"the loss became infinite or NaN in the updates up to {update}; no parser was written; "
+                    "try a lower learning rate"
+                )
             seconds = time.perf_counter() - start
             progress.log(
                 f"update {update}: loss of brackets {brackets:.3f}, labels {labels:.3f}, tags {tags:.3f}; "

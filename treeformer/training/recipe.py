@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from treeformer.models.systems import System
 
 Metric = Literal["accuracy", "loss", "bleu"]
+LARGEST = 1e20  #: number of a recipe: what is computed from larger ones does not fit into float32
 Schedule = Literal["inverse-square-root", "cosine", "constant"]
 
 
@@ -27,17 +28,23 @@ class TrainingRecipe(Settings):
     share: float | None = Field(
         default=None, gt=0, le=1, description="share of the examples to train on, the same for every system"
     )
-    learning_rate: float = Field(gt=0, description="highest learning rate")
+    learning_rate: float = Field(gt=0, le=LARGEST, description="highest learning rate")
     schedule: Schedule = Field(
         default="inverse-square-root", description="how the learning rate falls after the warm-up"
     )
     warm_up: int = Field(default=0, ge=0, description="updates until the learning rate is highest")
-    weight_decay: float = Field(default=0.0, ge=0, description="decoupled decay of weights of linear layers")
+    weight_decay: float = Field(
+        default=0.0, ge=0, le=LARGEST, description="decoupled decay of weights of linear layers"
+    )
     label_smoothing: float = Field(
         default=0.0, ge=0, lt=1, description="share of a target that is spread over all classes or tokens"
     )
-    clip: float = Field(default=0.0, ge=0, description="largest norm of the gradient; 0: no clipping")
-    r_drop: float = Field(default=0.0, ge=0, description="weight of R-Drop's divergence; 0: no R-Drop")
+    clip: float = Field(
+        default=0.0, ge=0, le=LARGEST, description="largest norm of the gradient; 0: no clipping"
+    )
+    r_drop: float = Field(
+        default=0.0, ge=0, le=LARGEST, description="weight of R-Drop's divergence; 0: no R-Drop"
+    )
     word_dropout: float = Field(
         default=0.0, ge=0, lt=1, description="share of source tokens that are replaced by the unknown token"
     )
@@ -125,7 +132,10 @@ class DecodingRecipe(Settings):
 
     beams: int = Field(default=5, ge=1, description="hypotheses kept at each step; 1: greedy search")
     length_penalty: float = Field(
-        default=1.0, description="scores are divided by the length to this power; larger: longer translations"
+        default=1.0,
+        ge=-100,
+        le=100,
+        description="scores are divided by the length to this power; larger: longer translations",
     )
 
 

@@ -11,13 +11,15 @@ from typing import Any
 
 import torch
 import yaml
-from pydantic import BaseModel, field_validator
+from pydantic import ConfigDict, Field, field_validator
 from torch import Tensor
 
+from treeformer.checksums import check_folder, replaced
 from treeformer.configuration import Settings
 from treeformer.data.corpus import MANIFEST, PreparedCorpus
-from treeformer.inference.loading import FACTS, run_facts
-from treeformer.models.pretrained import PreTrained
+from treeformer.inference.loading import FACTS
+from treeformer.model_folder import CONFIG, WEIGHTS
+from treeformer.models.pretrained import GENERATION, PreTrained
 from treeformer.storage import write_file, write_json
 from treeformer.training.checkpoints import tensor_file
 from treeformer.training.experiment import VectorCounts
@@ -26,9 +28,13 @@ from treeformer.training.recipe import Recipe
 # Keys that a resumed run may change: they have no effect on results.
 _CHANGEABLE = ("training.workers", "training.log_every", "training.tensorboard")
 
+_AGAIN = "run the same command again"
 
-class RunFacts(BaseModel, extra="allow"):
+
+class RunFacts(Settings):
     """Content of ``run.json``. The facts from ``updates`` on are known when training is finished."""
+
+    model_config = ConfigDict(extra="allow")
 
     seed: int
     corpus: str  #: fingerprint of the prepared corpus
@@ -39,7 +45,7 @@ class RunFacts(BaseModel, extra="allow"):
     processes: int = 1
     vectors: VectorCounts | None = None
     device: str = ""
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = Field(default_factory=dict)
     updates: int = 0
     metric: str = ""
     best: float | None = None  #: score on dev
@@ -72,13 +78,15 @@ class Run:
         self.state = folder / "state"
         self.recipe = recipe
         self.corpus = corpus
-        prepared_for = changes_since(corpus.manifest.recipe, recipe.data, "data")
+        source = f"{corpus.folder / MANIFEST}: recipe"
+        prepared_for = changes_since(corpus.manifest.recipe, recipe.data, "data", source)
         if prepared_for:
             raise ValueError(f"{corpus.folder}: prepared for another recipe ({'; '.join(prepared_for)})")
         facts = {"seed": seed, "corpus": fingerprint(corpus), "recipe": recipe.model_dump(mode="json")}
         self.facts = RunFacts.model_validate({**facts, "finished": False})
         if (folder / FACTS).exists():
-            existing = RunFacts.model_validate(run_facts(folder))
+            check_folder(folder, [FACTS])
+            existing = RunFacts.load_json(folder / FACTS)
             self._check_same_experiment(existing)
             self.facts = existing
         elif folder.exists() and not all(path.name.startswith(".") for path in folder.iterdir()):
@@ -89,7 +97,7 @@ class Run:
             difference = f"another seed ({existing.seed}, now {self.facts.seed})"
         elif existing.corpus != self.facts.corpus:
             difference = f"another prepared corpus ({existing.corpus}, now {self.facts.corpus})"
-        elif changes := changes_since(existing.recipe, self.recipe):
+        elif changes := changes_since(existing.recipe, self.recipe, source=f"{self.folder / FACTS}: recipe"):
             difference = f"another recipe ({'; '.join(changes)})"
         else:
             return
@@ -98,27 +106,57 @@ class Run:
     def begin(self, model: PreTrained, **facts: Any) -> None:
         """Write everything that is known before the first update; a resumed run writes it again."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._place = _identity(self.folder)
         self.update(prepared=str(self.corpus.folder.resolve()), **facts)
         recipe = yaml.safe_dump(self.facts.recipe, sort_keys=False, allow_unicode=True)
         write_file(self.folder / "recipe.yaml", recipe.encode())
         model.config.architectures = [type(model).__name__]
-        write_file(self.folder / "config.json", model.config.to_json_string().encode())
-        if model.can_generate():
-            decoding: Any = model.generation_config
-            decoding.num_beams = self.recipe.decoding.beams
-            decoding.length_penalty = self.recipe.decoding.length_penalty
-            write_file(self.folder / "generation_config.json", decoding.to_json_string().encode())
+        with replaced(self.folder, (CONFIG, GENERATION)):
+            write_file(self.folder / CONFIG, model.config.to_json_string().encode())
+            if model.can_generate():
+                decoding: Any = model.generation_config
+                decoding.num_beams = self.recipe.decoding.beams
+                decoding.length_penalty = self.recipe.decoding.length_penalty
+                write_file(self.folder / GENERATION, decoding.to_json_string().encode())
         self.corpus.processor.save_pretrained(self.folder)
+
+    def check_folder(self) -> None:
+        """Raise ``ValueError`` if the folder was deleted, moved or replaced since `begin`."""
+        if self._place != _identity(self.folder) or not (self.folder / FACTS).is_file():
+            raise ValueError(
+                f"{self.folder}: deleted, moved or replaced during the training, which ends here"
+            )
+
+    def check_model(self) -> None:
+        """Raise ``ValueError`` if a file of the exported model is missing or has changed."""
+        if not (self.folder / WEIGHTS).is_file():
+            raise ValueError(f"{self.folder / WEIGHTS}: deleted during the training; {_AGAIN}")
+        try:
+            check_folder(self.folder)
+        except ValueError as error:
+            raise ValueError(f"{error}; {_AGAIN}") from None
 
     def update(self, **facts: Any) -> None:
         """Add facts to ``run.json``."""
         known = self.facts.model_dump(exclude_unset=True)
         self.facts = RunFacts.model_validate({**known, **facts})
-        write_json(self.folder / FACTS, self.facts.model_dump(mode="json", exclude_unset=True))
+        with replaced(self.folder, [FACTS]):
+            write_json(self.folder / FACTS, self.facts.model_dump(mode="json", exclude_unset=True))
 
     def export(self, weights: Mapping[str, Tensor]) -> None:
         """Write the weights that ``from_pretrained`` loads."""
-        write_file(self.folder / "model.safetensors", tensor_file(weights, {"format": "pt"}))
+        self.check_folder()
+        with replaced(self.folder, [WEIGHTS]):
+            write_file(self.folder / WEIGHTS, tensor_file(weights, {"format": "pt"}))
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What a folder keeps when its content changes, None if there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def fingerprint(corpus: PreparedCorpus) -> str:
@@ -126,12 +164,13 @@ def fingerprint(corpus: PreparedCorpus) -> str:
     return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()[:16]
 
 
-def changes_since(before: Any, now: Settings, key: str = "") -> list[str]:
+def changes_since(before: Any, now: Settings, key: str = "", source: str = "recipe") -> list[str]:
     """Differences between a recipe read from JSON and a recipe, as text; empty if it is the same.
 
-    Keys that the version which wrote the JSON did not know have their defaults.
+    Keys that the version which wrote the JSON did not know have their defaults. ``source`` is the file, for
+    errors.
     """
-    complete = type(now).model_validate(before).model_dump(mode="json")
+    complete = type(now).from_content(before, source).model_dump(mode="json")
     return _differences(complete, now.model_dump(mode="json"), key)
 
 

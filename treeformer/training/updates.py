@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from treeformer.model_folder import check_tensors
 from treeformer.ops.levels import Limits, known_limits
 from treeformer.training.graphs import CONSTANT, GraphedBatches, GraphedStep, Recorder
 from treeformer.training.losses import loss_sum
@@ -111,7 +112,9 @@ class Updater:
         }
 
     def load_state(self, groups: Mapping[str, Mapping[str, Tensor]]) -> None:
-        """Restore what `state` returned."""
+        """Restore what `state` returned; ``ValueError`` if a tensor is missing or has another shape."""
+        for group, tensors in self.state().items():
+            check_tensors(f"{group}.safetensors", _shapes(groups.get(group, {})), _shapes(tensors))
         self.load_weights(groups["model"])
         for name, parameter in self.model.named_parameters():
             for key, value in self.optimizer.state[parameter].items():
@@ -194,3 +197,7 @@ def _adam(model: nn.Module, rate: Tensor, decay: float, *, capturable: bool) -> 
             "exp_avg_sq": torch.zeros_like(parameter),
         }
     return optimizer
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
