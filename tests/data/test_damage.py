@@ -26,6 +26,7 @@ from tests.data.corpora import (
 )
 from treeformer.data.corpus import FORMAT, PreparedCorpus
 from treeformer.data.preparation import prepare
+from treeformer.data.sample import aligned_lines
 from treeformer.data.split import Split
 from treeformer.data.vocabulary import WordVocabulary, load_vocabulary
 from treeformer.progress import Progress
@@ -297,3 +298,18 @@ def test_a_tokenizer_of_another_shape_is_refused(
 
 def changed(content: dict[str, Any], **model: object) -> dict[str, Any]:
     return {**content, "model": {**content["model"], **model}}
+
+
+def test_a_column_that_ends_early_is_named(tmp_path: Path) -> None:
+    """A damaged Parquet file can hold more values in one column than in another."""
+    path = tmp_path / "train.parquet"
+    for labels, trees, message in [
+        (["a", "b"], ["(A a)"], f"expected a line for each in the tree column of {path}, which ends before"),
+        (["a"], ["(A a)", "(A b)"], f"expected a line for each in {path}, which ends before"),
+    ]:
+        columns: dict[str, Iterator[Any]] = {"file": iter(labels), "tree column": iter(trees)}
+        lines = list(aligned_lines({"file": path}, columns))
+        assert lines[0].bad is None
+        assert lines[1].bad is not None
+        assert lines[1].bad.location == f"{path}:2"
+        assert lines[1].bad.problem == message
