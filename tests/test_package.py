@@ -90,7 +90,7 @@ ROOMS = (
     *("analysis", "serving", "cli"),
 )
 BESIDE_THE_ROOMS = (
-    *("chunking", "configuration", "downloads", "machine", "model_folder"),
+    *("caching", "chunking", "configuration", "downloads", "machine", "model_folder"),
     *("progress", "storage"),
 )
 PACKAGE = Path(treeformer.__file__).parent
