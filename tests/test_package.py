@@ -90,7 +90,7 @@ ROOMS = (
     *("analysis", "serving", "cli"),
 )
 BESIDE_THE_ROOMS = (
-    *("checksums", "chunking", "configuration", "downloads", "machine", "model_folder"),
+    *("caching", "checksums", "chunking", "configuration", "downloads", "machine", "model_folder"),
     *("progress", "storage"),
 )
 PACKAGE = Path(treeformer.__file__).parent

@@ -26,8 +26,19 @@ def test_classify_answers_as_the_command_prints(service: ServiceProcess) -> None
     assert (answer["text"], answer["label"], answer["tree"]) == (TEXT, printed["label"], printed["tree"])
     assert close(answer["probabilities"], printed["probabilities"])
     for phrase, expected in zip(answer["phrases"], printed["phrases"], strict=True):
+        assert phrase.keys() == {"span", "label", "probabilities"}  # the text is that of the leaves
         assert phrase["span"] == expected["span"]
         assert close(phrase["probabilities"], expected["probabilities"])
+
+
+def test_an_answer_grows_with_the_text_and_not_with_its_square(service: ServiceProcess) -> None:
+    """One phrase of n words holds n + n - 1 phrases, of up to n words each."""
+
+    def size(words: int) -> int:
+        tree = "(S (NN film) " * (words - 1) + "(NN film)" + ")" * (words - 1)
+        return len(service.ask("classify", inputs=[tree], trees=True).content)
+
+    assert size(320) < 2.2 * size(160)
 
 
 def test_a_tree_is_cut_as_in_training_unless_it_is_to_be_read_as_it_is(service: ServiceProcess) -> None:

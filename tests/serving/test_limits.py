@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from typing import Any
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.serving.process import TEXT, ServiceProcess, serving
+from tests.serving.process import LONG, TEXT, ServiceProcess, serving
 
 
 def test_what_is_within_all_limits_is_answered(narrow: ServiceProcess) -> None:
@@ -46,7 +47,7 @@ def test_a_body_that_is_too_large_is_refused_with_and_without_its_length(
 def connection(service: ServiceProcess, body: bytes) -> socket.socket:
     """A request whose body has not arrived yet."""
     place = urlsplit(service.address)
-    opened = socket.create_connection((place.hostname, place.port), 30)
+    opened = socket.create_connection((place.hostname, place.port), 120)
     head = (
         f"POST /v1/classify HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer secret\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
@@ -63,21 +64,27 @@ def received(opened: socket.socket) -> bytes:
     return answer
 
 
-def test_a_full_service_refuses_with_a_time_to_retry_and_finishes_what_it_accepted(
-    narrow: ServiceProcess,
-) -> None:
-    body = b'{"inputs": ["a good film"]}'
-    waiting = [connection(narrow, body) for _ in range(2)]
-    while narrow.metric("treeformer_requests_waiting") < 2:
-        time.sleep(0.01)
-    refused = narrow.ask("classify", inputs=[TEXT])
-    assert (refused.status_code, refused.json()["limit"]) == (503, "waiting")
-    assert int(refused.headers["Retry-After"]) >= 1
-    assert narrow.client.get("/healthz").status_code == 200
-    for opened in waiting:
-        opened.sendall(body)
-        assert received(opened).startswith(b"HTTP/1.1 200")
-    assert narrow.ask("classify", inputs=[TEXT]).status_code == 200
+def test_a_full_service_refuses_with_a_time_to_retry_and_finishes_what_it_accepted() -> None:
+    with serving("--waiting", "2", "--share", "2", "--processes", "1", "--seconds", "120") as service:
+        body = json.dumps({"inputs": [LONG] * 2}).encode()
+        waiting = [connection(service, body) for _ in range(2)]
+        for opened in waiting:
+            opened.sendall(body)
+        while service.metric("treeformer_requests_waiting") < 2:
+            time.sleep(0.01)
+        refused = service.ask("classify", inputs=[TEXT])
+        assert (refused.status_code, refused.json()["limit"]) == (503, "waiting")
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert service.client.get("/healthz").status_code == 200
+        assert all(received(opened).startswith(b"HTTP/1.1 200") for opened in waiting)
+        assert service.ask("classify", inputs=[TEXT]).status_code == 200
+
+
+def test_an_answer_that_is_too_large_is_refused() -> None:
+    with serving("--answer", "5000", "--processes", "1") as service:
+        assert service.ask("classify", inputs=[TEXT]).status_code == 200
+        refused = service.ask("classify", inputs=[TEXT] * 8)
+        assert (refused.status_code, refused.json()["limit"]) == (422, "answer")
 
 
 def test_time_is_limited() -> None:

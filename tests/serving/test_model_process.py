@@ -13,10 +13,11 @@ import psutil
 import pytest
 
 from tests.serving.process import LONG, TEXT, ServiceProcess, serving
+from treeformer.machine import cores
 from treeformer.serving.limits import Limits, RefusedError
 from treeformer.serving.model_process import ModelProcess, ModelRequest, ProcessSettings
 from treeformer.serving.schema import ClassifyRequest, ParseRequest
-from treeformer.serving.server import MOST_PROCESSES, cores
+from treeformer.serving.server import MOST_PROCESSES
 from treeformer.serving.text_parser import ParserWorker
 
 PATIENT = ("--seconds", "120")  # on a busy machine a process loads for long
@@ -117,3 +118,23 @@ def test_a_process_that_cannot_be_started_is_started_later(
                 models.ready()
     models.ready()
     assert models._process.is_alive()
+
+
+def test_a_batch_that_nobody_waits_for_is_abandoned(models: ModelProcess) -> None:
+    request = ModelRequest(ClassifyRequest(inputs=[LONG] * 32))
+    with ThreadPoolExecutor(1) as pool:
+        answers = pool.submit(models, [request], 600)
+        while models._batch < 1:
+            time.sleep(0.01)
+        models.abandon()
+        (answer,) = answers.result()
+    assert isinstance(answer, RefusedError)
+    (response,) = models([ModelRequest(ClassifyRequest(inputs=[TEXT]))], 600)
+    assert json.loads(response)["answers"]
+
+
+def test_classification_ends_at_the_time_limit(models: ModelProcess) -> None:
+    trees = ["(S " + "(NN film) " * 400 + ")"] * 32
+    (answer,) = models([ModelRequest(ClassifyRequest(inputs=trees, trees=True, exact=True))], 0.3)
+    assert isinstance(answer, RefusedError)
+    assert (answer.status, answer.limit) == (503, "seconds")

@@ -20,6 +20,8 @@ class Doubling:
 
     def ready(self) -> None: ...
 
+    def abandon(self) -> None: ...
+
     def __call__(self, requests: Sequence[int], seconds: float) -> Sequence[Any]:
         self.sizes.append(len(requests))
         if 13 in requests:
@@ -34,6 +36,10 @@ class Held(Doubling):
         super().__init__()
         self.go = threading.Event()
         self.done: list[int] = []
+        self.abandoned = 0
+
+    def abandon(self) -> None:
+        self.abandoned += 1
 
     def __call__(self, requests: Sequence[int], seconds: float) -> Sequence[Any]:
         self.go.wait(10)
@@ -65,8 +71,17 @@ def started(*workers: Doubling, batch: int = 8, sizes: list[int] | None = None) 
     return RequestQueue("test", workers, batch=batch, window=0.02, record_batch=record)
 
 
-async def ask(queue: RequestQueue, number: int, *, key: str = "", size: int = 1, seconds: float = 20) -> Any:
-    return await queue.ask(key, number, size=size, seconds=seconds)
+async def ask(
+    queue: RequestQueue,
+    number: int,
+    *,
+    key: str = "",
+    size: int = 1,
+    seconds: float = 20,
+    cost: int = 1,
+    peer: str = "",
+) -> Any:
+    return await queue.ask(key, number, size=size, seconds=seconds, cost=cost, peer=peer)
 
 
 def test_requests_that_arrive_together_are_one_batch() -> None:
@@ -200,3 +215,51 @@ def test_a_request_that_nobody_waits_for_leaves_the_queue_without_workers() -> N
 
     asyncio.run(give_up())
     assert not queue._queued
+
+
+def test_small_requests_of_one_peer_do_not_wait_for_many_large_ones_of_another() -> None:
+    held = Held()
+    queue = started(held, batch=1)
+
+    async def together() -> None:
+        large = [asyncio.create_task(ask(queue, number, cost=100, peer="a")) for number in range(4)]
+        await asyncio.sleep(0.1)
+        small = [asyncio.create_task(ask(queue, number, cost=1, peer="b")) for number in range(10, 20)]
+        await asyncio.sleep(0.1)
+        held.go.set()
+        await asyncio.gather(*large, *small)
+
+    asyncio.run(together())
+    queue.close(20)
+    assert held.done == [0, *range(10, 20), 1, 2, 3]
+
+
+def test_a_small_request_is_not_in_a_batch_with_many_large_ones() -> None:
+    worker = Doubling()
+    queue = started(worker)
+
+    async def together() -> None:
+        await asyncio.gather(ask(queue, 0), *(ask(queue, number, cost=9000) for number in range(1, 5)))
+
+    asyncio.run(together())
+    queue.close(20)
+    assert max(worker.sizes) == 2
+
+
+def test_a_batch_that_nobody_waits_for_is_abandoned() -> None:
+    held = Held()
+    queue = started(held)
+
+    async def both_give_up() -> None:
+        tasks = [asyncio.create_task(ask(queue, number)) for number in range(2)]
+        await asyncio.sleep(0.2)
+        tasks[0].cancel()
+        await asyncio.wait(tasks, timeout=0.1)
+        assert held.abandoned == 0
+        tasks[1].cancel()
+        await asyncio.wait(tasks)
+
+    asyncio.run(both_give_up())
+    assert held.abandoned == 1
+    held.go.set()
+    queue.close(20)

@@ -30,12 +30,12 @@ def test_requests_that_arrive_together_are_read_together(service: ServiceProcess
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_shutdown_answers_the_accepted_requests(number: int) -> None:
-    with serving("--batch", "1") as service, ThreadPoolExecutor(12) as pool:
-        waiting = [pool.submit(service.ask, "classify", inputs=[LONG]) for _ in range(12)]
-        while service.metric("treeformer_requests_waiting") < 12:
+    with serving("--batch", "1") as service, ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(service.ask, "classify", inputs=[LONG]) for _ in range(4)]
+        while service.metric("treeformer_requests_waiting") < 4:
             time.sleep(0.01)
         status = service.stop(number)
-        assert [future.result().status_code for future in waiting] == [200] * 12
+        assert [future.result().status_code for future in waiting] == [200] * 4
         assert status == 0
         with pytest.raises(httpx.ConnectError):
             service.ask("classify", inputs=["Too late."])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -69,15 +68,15 @@ def command(
     from treeformer.analysis.reproduction import Selection, listing, reproduce, rewrite_pages
     from treeformer.analysis.runner import Runner
     from treeformer.analysis.workspace import Workspace, source_commit
-    from treeformer.machine import chosen_device
+    from treeformer.machine import chosen_device, cores
     from treeformer.progress import LogLines
 
     if name == "page":
         rewrite_pages(results, page, LogLines())
         return
     selection = Selection(quick, _seeds(seeds), changes or (), only or ())
-    cores = os.cpu_count() or 1
-    count = jobs or (min(_JOBS_PER_GPU, cores) if chosen_device(device).type == "cuda" else cores)
+    on_gpu = chosen_device(device).type == "cuda"
+    count = jobs or (min(_JOBS_PER_GPU, cores()) if on_gpu else cores())
     folder = work / "quick" if quick else work
     workspace = Workspace(folder, recipes, data, device, max(1, count // 2), commit or source_commit())
     names = selection.names(name)

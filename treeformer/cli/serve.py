@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -24,12 +25,19 @@ def command(
     ] = None,
     translation: Annotated[Path | None, typer.Option(help="Folder of a run that translates.")] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")
+        str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines, and needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")] = 8000,
     token: Annotated[
         str | None,
         typer.Option(envvar="TREEFORMER_TOKEN", help="Bearer token that every request must carry."),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Accept other machines without a token.")
+    ] = False,
+    proxy: Annotated[
+        str | None,
+        typer.Option(help="Address of a reverse proxy, whose X-Forwarded-For names the client."),
     ] = None,
     characters: Annotated[
         int, typer.Option(min=1, help="Maximum number of characters in a text or tree.")
@@ -48,12 +56,29 @@ def command(
     body: Annotated[
         int, typer.Option(min=1, help="Maximum number of bytes in the body of a request.")
     ] = Limits.body,
+    answer: Annotated[int, typer.Option(min=1, help="Maximum number of bytes in an answer.")] = Limits.answer,
     waiting: Annotated[
         int, typer.Option(min=1, help="Maximum number of requests in progress; more are refused.")
     ] = Limits.waiting,
+    share: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Maximum number of requests in progress of one address; default: half of --waiting."
+        ),
+    ] = None,
+    connections: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Maximum number of connections; beyond, the address with the most loses one."
+        ),
+    ] = Limits.connections,
     seconds: Annotated[
         float,
-        typer.Option(min=0.001, max=DAY, help="Maximum time in seconds for a request to be answered."),
+        typer.Option(
+            min=0.001,
+            max=DAY,
+            help="Maximum seconds for a body to arrive, for the answer, and for the client to read it.",
+        ),
     ] = Limits.seconds,
     batch: Annotated[
         int, typer.Option(min=1, help="Maximum number of texts that a model reads together.")
@@ -74,7 +99,7 @@ def command(
 
     treeformer serve --port 8000, then open http://127.0.0.1:8000/
 
-    Stops on Ctrl-C or SIGTERM, after all accepted requests have been answered.
+    Stops on Ctrl-C or SIGTERM, after accepted requests have been answered, within 15 seconds.
     """
     try:
         import fastapi  # noqa: F401
@@ -85,7 +110,7 @@ def command(
 
     from treeformer.serving.metrics import Metrics
     from treeformer.serving.model_process import ProcessSettings
-    from treeformer.serving.server import listen, load_service, serve
+    from treeformer.serving.server import checked_token, listen, load_service, serve
 
     limits = Limits(
         characters=characters,
@@ -94,12 +119,16 @@ def command(
         words=words,
         costly=costly,
         body=body,
+        answer=answer,
         waiting=waiting,
+        share=share or 0,
+        connections=connections,
         seconds=seconds,
         batch=batch,
     )
     metrics = Metrics()
-    listener = listen(host, port)
+    token = checked_token(os.environ.get("TREEFORMER_TOKEN") if token is None else token)
+    listener = listen(host, port, open_to_others=insecure or token is not None)
     settings = ProcessSettings(
         classifiers={"main": model} | ({"other": other_model} if other_model else {}),
         translation=translation,
@@ -112,6 +141,6 @@ def command(
     shown_host = f"[{host}]" if ":" in host else host
     print(f"treeformer: http://{shown_host}:{listener.getsockname()[1]}/ (Ctrl-C ends)", flush=True)
     try:
-        serve(service, metrics, listener, token=token or None)
+        serve(service, metrics, listener, token=token, proxy=proxy)
     finally:
         service.close()

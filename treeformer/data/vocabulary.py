@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.trainers import BpeTrainer
 
+from treeformer.caching import TextCache
 from treeformer.storage import write_file
 
 START, PAD, END, UNKNOWN = range(4)  #: ids of the special tokens
@@ -103,7 +104,7 @@ class SubwordVocabulary(Vocabulary):
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
-        self._ids: dict[str, tuple[int, ...]] = {}
+        self._ids = TextCache(self._word_ids)
         self._pieces = {number: piece for piece, number in tokenizer.get_vocab().items() if number >= UNKNOWN}
 
     @classmethod
@@ -119,12 +120,11 @@ class SubwordVocabulary(Vocabulary):
         return cls(_with_special_tokens(tokenizer))
 
     def ids(self, word: str) -> tuple[int, ...]:
-        ids = self._ids.get(word)
-        if ids is None:
-            tokens = self.tokenizer.model.tokenize(_marked(word))
-            ids = tuple(UNKNOWN if token.id < UNKNOWN else token.id for token in tokens)
-            self._ids[word] = ids
-        return ids
+        return self._ids[word]
+
+    def _word_ids(self, word: str) -> tuple[int, ...]:
+        tokens = self.tokenizer.model.tokenize(_marked(word))
+        return tuple(UNKNOWN if token.id < UNKNOWN else token.id for token in tokens)
 
     def words(self, ids: Iterable[int]) -> list[str]:
         words = []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 import zlib
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import NamedTuple
+
+from treeformer.caching import BUDGET, TextCache
 
 PIECES = 24  #: largest number of pieces of a word
 SHAPES = 64
@@ -32,7 +33,7 @@ class Lexicon:
         self.words = tuple(words)
         self.buckets = buckets
         self._places = {word: place for place, word in enumerate(self.words, start=1)}
-        self.features = lru_cache(maxsize=200_000)(self._features)
+        self.features = TextCache(self._features, budget=2 * BUDGET).__getitem__
 
     def _features(self, word: str) -> WordFeatures:
         lower = word.lower()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse
 from starlette.routing import Mount, Route
@@ -17,9 +18,11 @@ from starlette.staticfiles import StaticFiles
 import treeformer
 from treeformer.inference.answers import to_json
 from treeformer.serving import schema
+from treeformer.serving.bodies import BodyReader
 from treeformer.serving.guard import SECURED_PATHS, Guard, refusal_response
-from treeformer.serving.limits import Limits, RefusedError, invalid
+from treeformer.serving.limits import Limits, RefusedError
 from treeformer.serving.metrics import CONTENT_TYPE, Metrics
+from treeformer.serving.peers import peer_of
 from treeformer.serving.service import Service
 
 _log = logging.getLogger("treeformer.serving")
@@ -29,6 +32,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     401: {"model": schema.Problem, "description": "The token is missing or wrong."},
     408: {"model": schema.Problem, "description": "The body did not arrive in time."},
     413: {"model": schema.Problem, "description": "The body is too large."},
+    415: {"model": schema.Problem, "description": "The body does not call itself application/json."},
     422: {"model": schema.Problem, "description": "The body does not fit its schema, or exceeds a limit."},
     503: {
         "model": schema.Problem,
@@ -41,9 +45,9 @@ _ABOUT = """Text or trees in, answers of a trained model out. A refused request 
 
 
 def application(
-    service: Service, metrics: Metrics, *, token: str | None = None, hosts: frozenset[str] | None = None
+    service: Service, metrics: Metrics, *, token: str | None = None, local: bool = False
 ) -> Guard:
-    """The guarded application around a service."""
+    """The guarded application around a service; a ``local`` one answers to names of this machine only."""
     app = FastAPI(
         title="treeformer",
         version=treeformer.__version__,
@@ -61,7 +65,7 @@ def application(
     _add_error_handlers(app)
     _complete_description(app, service.limits, secured=token is not None)
     counted = frozenset(getattr(route, "path", "") for route in app.routes)
-    return Guard(app, service.limits, metrics, token=token, hosts=hosts, counted=counted)
+    return Guard(app, service.limits, metrics, token=token, local=local, counted=counted)
 
 
 def _page_file(name: str) -> Any:
@@ -72,27 +76,44 @@ def _page_file(name: str) -> Any:
 
 
 def _add_model_routes(app: FastAPI, service: Service) -> None:
+    """Add the routes of models. FastAPI only describes them; `_answering_routes` has what they do."""
+    app.router.route_class = _answering_routes(service)
     post = partial(app.post, responses=_PROBLEMS, tags=["models"])
 
     @post("/v1/parse", response_model=schema.ParseResponse)
-    async def parse(request: schema.ParseRequest) -> Response:
+    async def parse(request: schema.ParseRequest) -> None:
         """Parse texts."""
-        return _json(await service.answer(request))
 
     @post("/v1/classify", response_model=schema.ClassifyResponse)
-    async def classify(request: schema.ClassifyRequest) -> Response:
+    async def classify(request: schema.ClassifyRequest) -> None:
         """Classify texts or trees, and each of their phrases."""
-        return _json(await service.answer(request))
 
     @post("/v1/translate", response_model=schema.TranslateResponse)
-    async def translate(request: schema.TranslateRequest) -> Response:
+    async def translate(request: schema.TranslateRequest) -> None:
         """Translate texts or trees; needs a translation model."""
-        return _json(await service.answer(request))
 
     @post("/v1/attention", response_model=schema.AttentionResponse)
-    async def attention(request: schema.AttentionRequest) -> Response:
+    async def attention(request: schema.AttentionRequest) -> None:
         """Show what a word or phrase attends to, and what accumulation adds up in it."""
-        return _json(await service.answer(request))
+
+
+def _answering_routes(service: Service) -> type[APIRoute]:
+    """Routes whose body is read by `BodyReader` and answered by the service."""
+    reader = BodyReader(service.limits)
+
+    class AnsweringRoute(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            if self.body_field is None:
+                return super().get_route_handler()
+            kind: Any = self.body_field.field_info.annotation
+
+            async def answer(request: Request) -> Response:
+                content = await reader.read(kind, await request.body())
+                return _json(await service.answer(content, peer_of(request.scope)))
+
+            return answer
+
+    return AnsweringRoute
 
 
 def _add_status_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
@@ -131,15 +152,6 @@ def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(RefusedError)
     async def refused(request: Request, error: RefusedError) -> Response:
         return refusal_response(error)
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid_body(request: Request, error: RequestValidationError) -> Response:
-        problem = error.errors()[0]
-        if problem["type"] == "json_invalid":
-            message = f"body: expected JSON, got something else at character {problem['loc'][-1]}"
-            return refusal_response(RefusedError(400, message))
-        place = ".".join(str(part) for part in problem["loc"] if part != "body")
-        return refusal_response(invalid(f"{place or 'body'}: {problem['msg']}"))
 
     @app.exception_handler(HTTPException)
     async def not_served(request: Request, error: HTTPException) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,9 +20,16 @@ from treeformer.parsing.embedded import EmbeddedParser
 from treeformer.parsing.failures import Parsed
 from treeformer.parsing.line_parser import LineParser
 from treeformer.serving import schema
-from treeformer.serving.limits import Limits, RefusedError, invalid, unavailable
+from treeformer.serving.limits import Deadline, Limits, RefusedError, invalid, unavailable
 from treeformer.serving.model_process import LoadedModels, ModelRequest, ProcessSettings
-from treeformer.serving.text_parser import Input, inputs_of, line_parse, parse_inputs, work_in_groups
+from treeformer.serving.text_parser import (
+    Input,
+    inputs_of,
+    line_parse,
+    parse_inputs,
+    work_in_groups,
+    work_until,
+)
 from treeformer.trees import Tree, balanced, left_branching, random_tree, right_branching
 
 Answer = TypeVar("Answer")
@@ -32,6 +38,7 @@ Response = (
 )
 _WITH_ATTENTION = ("tree-transformer", "composed-tree-transformer", "transformer")
 _PARSER_BATCH_WORDS = 350  # in larger batches, the few texts of mixed lengths would be mostly padding
+_NODES = 1_000  # classified between two looks at the time
 _CONTROL_TREES = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
 
@@ -68,28 +75,36 @@ class Engine:
             translation=None if folder is None else folder.name,
         )
 
-    def __call__(self, batch: Sequence[ModelRequest], seconds: float) -> list[bytes | RefusedError]:
+    def __call__(self, batch: Sequence[ModelRequest], deadline: Deadline) -> list[bytes | RefusedError]:
         """The response to each request as JSON, or its refusal.
 
         Args:
             batch: requests whose ``batch_key`` is equal.
-            seconds: time left before the requests expire.
+            deadline: when all of the requests expire.
         """
         requests = [request for request, _ in batch]
         inputs = [inputs_of(request, parsed) for request, parsed in batch]
         try:
-            responses = self._respond(requests, inputs, time.monotonic() + seconds)
+            responses = self._respond(requests, inputs, deadline)
         except TimeoutError:
             return [unavailable("no answer in time, try again later", "seconds")] * len(batch)
-        return [
-            response if isinstance(response, RefusedError) else to_json(response) for response in responses
-        ]
+        return [self._json(response) for response in responses]
+
+    def _json(self, response: Response | RefusedError) -> bytes | RefusedError:
+        """A response as JSON; a refusal if it is too large."""
+        if isinstance(response, RefusedError):
+            return response
+        content, most = to_json(response), self._settings.limits.answer
+        if len(content) > most:
+            message = f"the answer has {len(content):,} bytes, expected at most {most:,}: send less text"
+            return invalid(message, "answer")
+        return content
 
     def _respond(
         self,
         requests: Sequence[schema.ServiceRequest],
         inputs: Sequence[list[Input] | RefusedError],
-        deadline: float,
+        deadline: Deadline,
     ) -> Sequence[Response | RefusedError]:
         """The response to each request, or its refusal; TimeoutError after ``deadline``."""
         limits = self._settings.limits
@@ -101,7 +116,7 @@ class Engine:
             case schema.ClassifyRequest(model=model):
                 classifier = self._classifiers[model]
                 readings = _read_groups(inputs, classifier.processor, limits, deadline)
-                classified = work_in_groups(readings, classifier.classify)
+                classified = work_in_groups(readings, lambda items: _classify(classifier, items, deadline))
                 return _wrap(classified, lambda answers: schema.ClassifyResponse(model, answers))
             case schema.TranslateRequest(attention=aligned):
                 processor = self._translator.processor
@@ -111,9 +126,9 @@ class Engine:
             case schema.AttentionRequest(model=model):
                 processor = self._classifiers[model].processor
                 readings = _read_groups(inputs, processor, costly_limits, deadline)
-                return [self._attention(*pair) for pair in zip(requests, readings, strict=True)]
+                return [self._attention(*pair, deadline) for pair in zip(requests, readings, strict=True)]
 
-    def _parse(self, inputs: Sequence[Input], deadline: float) -> list[schema.ParsedText | RefusedError]:
+    def _parse(self, inputs: Sequence[Input], deadline: Deadline) -> list[schema.ParsedText | RefusedError]:
         results = parse_inputs(
             inputs,
             line_parse(self._line_parser),
@@ -130,20 +145,25 @@ class Engine:
         return answers
 
     def _translate(
-        self, readings: Sequence[Reading], deadline: float, *, aligned: bool
+        self, readings: Sequence[Reading], deadline: Deadline, *, aligned: bool
     ) -> Sequence[Translation]:
         """The best translation of each reading, with alignment if asked for."""
-        seconds = max(0.0, deadline - time.monotonic())
+        deadline.check()
+        seconds = deadline.seconds()
         if aligned:
             return aligned_translations(self._translator, readings, seconds=seconds)
         return [translations[0] for translations in self._translator.translate(readings, seconds=seconds)]
 
     def _attention(
-        self, request: schema.ServiceRequest, readings: list[Reading] | RefusedError
+        self,
+        request: schema.ServiceRequest,
+        readings: list[Reading] | RefusedError,
+        deadline: Deadline,
     ) -> schema.AttentionResponse | RefusedError:
         """The attention of the part that the request names, by default of the root."""
         if isinstance(readings, RefusedError):
             return readings
+        deadline.check()
         assert isinstance(request, schema.AttentionRequest)
         classifier, (reading,) = self._classifiers[request.model], readings
         words, nodes = len(reading.tree.words), len(reading.tree)
@@ -170,15 +190,25 @@ class Engine:
         )
 
 
+def _classify(
+    classifier: Classifier, readings: Sequence[Reading], deadline: Deadline
+) -> list[schema.ClassifiedText]:
+    """The classification of each reading; TimeoutError after the deadline."""
+    answers = work_until(
+        deadline, readings, classifier.classify, size=lambda reading: len(reading.tree), budget=_NODES
+    )
+    return [schema.ClassifiedText.of(answer) for answer in answers]
+
+
 def _read_groups(
-    groups: Sequence[list[Input] | RefusedError], processor: TreeProcessor, limits: Limits, deadline: float
+    groups: Sequence[list[Input] | RefusedError], processor: TreeProcessor, limits: Limits, deadline: Deadline
 ) -> list[list[Reading] | RefusedError]:
     """The readings of the inputs of each request, or its refusal."""
     return work_in_groups(groups, lambda inputs: read_inputs(inputs, processor, limits, deadline))
 
 
 def read_inputs(
-    inputs: Sequence[Input], processor: TreeProcessor, limits: Limits, deadline: float
+    inputs: Sequence[Input], processor: TreeProcessor, limits: Limits, deadline: Deadline
 ) -> list[Reading | RefusedError]:
     """The reading of each input within the limits, or its refusal; TimeoutError after ``deadline``."""
     settings = processor.settings

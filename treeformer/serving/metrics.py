@@ -31,6 +31,13 @@ class Metrics:
             "treeformer_processes_ended", "Model processes that ended unexpectedly.", registry=registry
         )
         self.waiting = Gauge("treeformer_requests_waiting", "Requests in progress.", registry=registry)
+        self.connections = Gauge("treeformer_connections", "Open connections.", registry=registry)
+        self.ended_connections = Counter(
+            "treeformer_connections_ended",
+            "Connections that the service ended because of their client.",
+            ["reason"],
+            registry=registry,
+        )
 
     def record_response(self, path: str, status: int, seconds: float) -> None:
         """Count one response."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import multiprocessing
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treeformer.parsing.failures import Parsed
-from treeformer.serving.limits import Limits, unavailable
+from treeformer.serving.limits import Deadline, Limits, unavailable
 from treeformer.serving.schema import ModelDescription, ServiceRequest
 
 _log = logging.getLogger("treeformer.serving")
@@ -81,7 +82,10 @@ class ModelProcess:
 
     def _start(self) -> None:
         ours, theirs = _spawn.Pipe()
-        process = _spawn.Process(target=_main, args=(theirs, self._settings, self._spare), name="models")
+        self._batch = 0  # number of the current batch
+        self._abandoned = _spawn.RawValue(ctypes.c_uint64, 0)  # number of the batch that nobody waits for
+        arguments = (theirs, self._settings, self._spare, self._abandoned)
+        process = _spawn.Process(target=_main, args=arguments, name="models")
         try:
             process.start()
         except OSError:
@@ -118,7 +122,8 @@ class ModelProcess:
         """For each request its response as JSON, or an exception."""
         try:
             with self._killed_after(max(0.0, seconds) + _PATIENCE):
-                self._connection.send((requests, seconds))
+                self._batch += 1
+                self._connection.send((self._batch, requests, seconds))
                 responses = self._connection.recv()
         except (EOFError, OSError):
             self._process.join()
@@ -138,24 +143,33 @@ class ModelProcess:
         finally:
             timer.cancel()
 
-    def close(self) -> None:
-        """Ask the process to end, and wait until it has."""
+    def abandon(self) -> None:
+        """Stop the work on the current batch at its next look at the time."""
+        self._abandoned.value = self._batch
+
+    def ask_to_end(self) -> None:
+        """Ask the process to end as soon as it can."""
+        self.abandon()
         self._connection.close()
-        self._process.join(5.0)
+
+    def close(self, seconds: float = 5.0) -> None:
+        """End the process; it is killed if it takes longer."""
+        self.ask_to_end()
+        self._process.join(seconds)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
 
 
-def _main(connection: Connection, settings: ProcessSettings, spare: bool) -> None:
+def _main(connection: Connection, settings: ProcessSettings, spare: bool, abandoned: Any) -> None:
     """Run the process: load models, then answer until the service closes the connection."""
     for number in (signal.SIGINT, signal.SIGTERM):  # the service handles them
         signal.signal(number, signal.SIG_IGN)
     with suppress(EOFError, OSError):
-        _load_and_answer(connection, settings, spare)
+        _load_and_answer(connection, settings, spare, abandoned)
 
 
-def _load_and_answer(connection: Connection, settings: ProcessSettings, spare: bool) -> None:
+def _load_and_answer(connection: Connection, settings: ProcessSettings, spare: bool, abandoned: Any) -> None:
     import torch
 
     from treeformer.machine import chosen_device
@@ -175,10 +189,11 @@ def _load_and_answer(connection: Connection, settings: ProcessSettings, spare: b
         return
     connection.send(engine.description())
     while True:
-        requests, seconds = connection.recv()
+        batch, requests, seconds = connection.recv()
+        deadline = Deadline.after(seconds, lambda: bool(abandoned.value >= batch))  # noqa: B023 - used at once
         responses: Any
         try:
-            responses = engine(requests, seconds)
+            responses = engine(requests, deadline)
         except (MemoryError, torch.OutOfMemoryError):
             responses = [unavailable(_MEMORY)] * len(requests)
         except Exception as error:

@@ -17,6 +17,7 @@ from treeformer.inference.answers import (
 )
 from treeformer.parsing.failures import Failure
 from treeformer.serving.limits import Limits
+from treeformer.trees.shape import Span
 
 EMBEDDED = "embedded"  #: the name of the model's parser in requests
 TreeShape = Literal["parsed", "balanced", "left", "right", "random"]
@@ -127,11 +128,43 @@ class ParseResponse:
 
 
 @dataclass(frozen=True)
+class ClassifiedPhrase:
+    """A word or phrase and its class; its text is what ``span`` covers of the leaves of the tree."""
+
+    span: Span
+    label: str
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ClassifiedText:
+    """The class of a text and of its phrases: a `Classification` whose phrases do not repeat their text.
+
+    The texts of all phrases together grow with the square of the number of words.
+    """
+
+    text: str
+    label: str
+    probabilities: tuple[float, ...]
+    tree: Brackets
+    phrases: tuple[ClassifiedPhrase, ...]
+    failures: tuple[Failure, ...]
+
+    @classmethod
+    def of(cls, answer: Classification) -> ClassifiedText:
+        """The answer without the texts of its phrases."""
+        phrases = (ClassifiedPhrase(one.span, one.label, one.probabilities) for one in answer.phrases)
+        return cls(
+            answer.text, answer.label, answer.probabilities, answer.tree, tuple(phrases), answer.failures
+        )
+
+
+@dataclass(frozen=True)
 class ClassifyResponse:
     """One answer for each input."""
 
     model: str
-    answers: tuple[Classification, ...]
+    answers: tuple[ClassifiedText, ...]
 
 
 @dataclass(frozen=True)

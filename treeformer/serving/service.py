@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from treeformer.serving.request_queue import BatchWorker, RequestQueue
 from treeformer.serving.text_parser import ParserWorker
 from treeformer.trees.tree import lone_surrogate
 
-_GRACE = 5.0  # seconds that a request may take after its deadline when the service ends
+_CLOSING = 4.0  # seconds for all processes together to end, before they are killed
 
 
 class Service:
@@ -45,27 +46,31 @@ class Service:
         )
 
     def close(self) -> None:
-        """Answer the requests that were accepted, then end the processes and the parsers."""
+        """End the processes and the parsers; requests that still wait are not answered."""
+        end = time.monotonic() + _CLOSING
         for queue in (*self._parser_queues.values(), self._model_queue):
-            queue.close(self.limits.seconds + _GRACE)
+            queue.close(0.0)
         for worker in self._workers:
-            worker.close()
+            worker.ask_to_end()
+        for worker in self._workers:
+            worker.close(max(0.0, end - time.monotonic()))
 
     def description(self) -> schema.ModelsResponse:
         """Models, parsers and limits."""
         parsers = (schema.EMBEDDED, *self._parser_queues)
         return schema.ModelsResponse(self._loaded.models, parsers, self._loaded.translation, self.limits)
 
-    async def answer(self, request: schema.ServiceRequest) -> bytes:
-        """The response to a request as JSON; RefusedError where there is none."""
+    async def answer(self, request: schema.ServiceRequest, peer: str) -> bytes:
+        """The response to a request of a peer as JSON; RefusedError where there is none."""
         self._check_names(request)
         self._check_texts(request)
         parsed: list[Parsed] | None = None
         other_parser = _other_parser(request)
         if other_parser is not None:
-            parsed = await self._ask(self._parser_queues[other_parser], schema.ParseRequest, request, request)
+            queue = self._parser_queues[other_parser]
+            parsed = await self._ask(queue, schema.ParseRequest, request, request, peer)
         content = ModelRequest(request, parsed)
-        return bytes(await self._ask(self._model_queue, schema.batch_key(request), content, request))
+        return bytes(await self._ask(self._model_queue, schema.batch_key(request), content, request, peer))
 
     def _check_names(self, request: schema.ServiceRequest) -> None:
         """Refuse a model or parser that is not loaded."""
@@ -93,12 +98,13 @@ class Service:
                 raise invalid(f"{place}: expected words, got none")
 
     async def _ask(
-        self, queue: RequestQueue, key: Hashable, content: Any, request: schema.ServiceRequest
+        self, queue: RequestQueue, key: Hashable, content: Any, request: schema.ServiceRequest, peer: str
     ) -> Any:
         """The answer of a queue."""
-        seconds, size = self.limits.seconds, len(request.located_texts())
+        seconds, texts = self.limits.seconds, [text for _, text in request.located_texts()]
+        cost = sum(map(len, texts))
         try:
-            return await queue.ask(key, content, size=size, seconds=seconds)
+            return await queue.ask(key, content, size=len(texts), cost=cost, peer=peer, seconds=seconds)
         except TimeoutError:
             raise unavailable(f"no answer within {seconds:g} seconds, try again later", "seconds") from None
 

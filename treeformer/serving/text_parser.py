@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import time
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,13 +17,13 @@ from treeformer.parsing import load_parser
 from treeformer.parsing.failures import Parsed
 from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.tokenizer import LANGUAGES, tokenize
-from treeformer.serving.limits import Limits, RefusedError, invalid
+from treeformer.serving.limits import Deadline, Limits, RefusedError, invalid
 from treeformer.serving.schema import ParseRequest, ServiceRequest, TreeShape
 from treeformer.trees import Tree, TreeFormatError, document, read_trees, sentences
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_CHARACTERS = 16_000  # characters parsed between deadline checks
+_CHARACTERS = 4_000  # characters parsed between deadline checks
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def parse_inputs(
     *,
     language: str | None,
     limits: Limits,
-    deadline: float,
+    deadline: Deadline,
 ) -> list[Parsed | RefusedError]:
     """The trees of each input, or its refusal; TimeoutError after ``deadline``.
 
@@ -90,7 +90,8 @@ def parse_inputs(
     """
     known = [item.parsed or _text_refusal(item, language, limits) for item in inputs]
     unparsed = [item.text for item, result in zip(inputs, known, strict=True) if result is None]
-    parsed = dict(zip(unparsed, parse_until(deadline, unparsed, parse), strict=True))
+    results_of_parser = work_until(deadline, unparsed, parse, size=len, budget=_CHARACTERS)
+    parsed = dict(zip(unparsed, results_of_parser, strict=True))
     results: list[Parsed | RefusedError] = []
     for item, known_result in zip(inputs, known, strict=True):
         result = parsed[item.text] if known_result is None else known_result
@@ -129,6 +130,7 @@ class ParserWorker:
         self._line_parser = LineParser(lambda: load_parser(name))
         self._language = language
         self._limits = limits
+        self._abandoned = threading.Event()
 
     def ready(self) -> None:
         """Return at once: the parser is loaded with the first request."""
@@ -137,17 +139,29 @@ class ParserWorker:
         self, requests: Sequence[ServiceRequest], seconds: float
     ) -> list[list[Parsed] | RefusedError]:
         """For each request the trees of its texts, or its refusal."""
+        self._abandoned.clear()
         parse = partial(
             parse_inputs,
             parse=line_parse(self._line_parser),
             language=self._language,
             limits=self._limits,
-            deadline=time.monotonic() + seconds,
+            deadline=Deadline.after(seconds, self._abandoned.is_set),
         )
         return work_in_groups([inputs_of(request) for request in requests], parse)
 
-    def close(self) -> None:
-        self._line_parser.close()
+    def abandon(self) -> None:
+        """Stop the work on the current batch at its next look at the time."""
+        self._abandoned.set()
+
+    def ask_to_end(self) -> None:
+        """Ask the parser to end as soon as it can."""
+        self.abandon()
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Close the parser; one that takes longer, such as CoreNLP while it starts, is not waited for."""
+        closing = threading.Thread(target=self._line_parser.close, daemon=True)
+        closing.start()
+        closing.join(seconds)
 
 
 def line_parse(line_parser: LineParser) -> Callable[[list[str]], list[Parsed]]:
@@ -155,15 +169,19 @@ def line_parse(line_parser: LineParser) -> Callable[[list[str]], list[Parsed]]:
     return lambda texts: line_parser.parse([one_line(text) for text in texts])
 
 
-def parse_until(
-    deadline: float, texts: Sequence[str], parse: Callable[[list[str]], Sequence[Result]]
+def work_until(
+    deadline: Deadline,
+    items: Sequence[Item],
+    work: Callable[[list[Item]], Sequence[Result]],
+    *,
+    size: Callable[[Item], int],
+    budget: int,
 ) -> list[Result]:
-    """The texts parsed, some at a time; TimeoutError after ``deadline``, a time of `time.monotonic`."""
+    """The results of items, worked on some at a time; TimeoutError after the deadline."""
     results: list[Result] = []
-    for chunk in split_by_total(texts, len, budget=_CHARACTERS):
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        results += parse(chunk)
+    for chunk in split_by_total(items, size, budget=budget):
+        deadline.check()
+        results += work(chunk)
     return results
 
 

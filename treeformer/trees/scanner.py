@@ -7,13 +7,13 @@ brackets after it. ``Pattern.split`` returns all of them as one flat list. The l
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+
+from treeformer.caching import TextCache
 
 from .escapes import decode_word
 from .labels import bare_label
 from .tree import Tree, trusted_tree
 
-_CACHE_SIZE = 100_000
 _GAP = r"[ \t\n]*+"
 _TEXT = r"[^ \t\n()]"
 _OPENER = rf"(?:\({_GAP}{_TEXT}*+{_GAP}(?=\())"
@@ -34,9 +34,9 @@ class LabelReader:
     """
 
     def __init__(self, rewrite: Callable[[str], str]) -> None:
-        self.label = lru_cache(_CACHE_SIZE)(rewrite)
-        self.run_inside = lru_cache(_CACHE_SIZE)(self._run_inside)
-        self.run_outside = lru_cache(_CACHE_SIZE)(self._run_outside)
+        self.label = TextCache(rewrite).__getitem__
+        self.run_inside = TextCache(self._run_inside).__getitem__
+        self.run_outside = TextCache(self._run_outside).__getitem__
 
     def _run_inside(self, run: str) -> tuple[str, ...]:
         """The labels of a run of opening brackets inside a tree."""
