@@ -1,0 +1,35 @@
+"""The standing campaign against the project: ``make torture``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.torture.campaigns import Campaign
+    from tests.torture.fixtures import Fixtures
+    from tests.torture.kills import Command
+
+
+def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[Campaign]:
+    """All campaigns, in the order in which they run."""
+    from tests.torture import files, kills, reading
+
+    return [
+        reading.Trees(),
+        reading.Brackets(),
+        reading.Conllu(),
+        reading.Archives(),
+        reading.Scores(),
+        reading.Tokens(),
+        reading.Parses(fixtures),
+        files.Tables(),
+        files.Recipes(),
+        files.Overrides(),
+        files.Jsons(fixtures),
+        files.Splits(fixtures),
+        files.Weights(fixtures),
+        kills.Kills(commands),
+        kills.Signals(commands),
+        kills.Writers(commands),
+    ]

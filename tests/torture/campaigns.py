@@ -1,0 +1,206 @@
+"""Campaigns: cases made from a seed, run until a deadline, each in a process that may crash or hang."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import sys
+import time
+import traceback
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import NamedTuple
+
+HANGS = 180  #: seconds after which a case counts as one that hangs
+SAVED = 25  #: failures of a campaign whose inputs are saved
+_COUNTS = struct.Struct("<4qd")  # next case, cases, failures, whether a case runs, when it began
+
+
+class Failure(Exception):  # noqa: N818 (a finding, not an error of the program)
+    """What a case has found."""
+
+
+class Skip(Exception):  # noqa: N818
+    """Why a campaign cannot run on this machine."""
+
+
+class Outcome(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    cases: int
+    failures: int
+    seconds: float
+    skipped: str = ""
+
+
+class Case:
+    """One case of a campaign: its number, its generator of random numbers and its scratch folder."""
+
+    def __init__(self, campaign: str, seed: int, number: int, folder: Path, *, replay: bool = False) -> None:
+        self.campaign = campaign
+        self.seed = seed
+        self.number = number
+        self.random = random.Random(f"{seed}/{campaign}/{number}")
+        self.folder = folder
+        self.weight = 1  #: what it counts for: a case of many kills counts each of them
+        self.inputs: dict[str, bytes] = {}
+        self._replay = replay
+
+    def keep(self, name: str, content: str | bytes) -> None:
+        """Remember an input, which is saved if the case fails."""
+        if isinstance(content, str):
+            content = content.encode("utf-8", "surrogateescape")
+        self.inputs[name] = content
+        if self._replay:  # at once: the case may end the process
+            (self.folder / f"input-{name}").write_bytes(content)
+
+    def check(self, holds: object, problem: str) -> None:
+        """Raise `Failure` unless something holds."""
+        if not holds:
+            raise Failure(problem)
+
+    def save(self, problem: str, folder: Path) -> None:
+        """Write the inputs, the problem and how to run the case again."""
+        path = folder / f"{self.campaign}-{self.number}"
+        path.mkdir(parents=True, exist_ok=True)
+        for name, content in self.inputs.items():
+            (path / name).write_bytes(content)
+        again = f"python -m tests.torture --seed {self.seed} --case {self.campaign}:{self.number}"
+        (path / "PROBLEM").write_text(f"{problem}\n\nagain: {again}\n", encoding="utf-8", errors="replace")
+
+
+class Campaign(ABC):
+    """A kind of torture. A case raises `Failure`, or any other error, where something does not hold."""
+
+    name: str
+    share = 1.0  #: of the time, relative to other campaigns
+    memory = 0  #: GiB of address space that a case may use; 0: no limit
+
+    def set_up(self, folder: Path) -> None:
+        """Prepare what all cases use; `Skip` says why this machine cannot."""
+
+    @abstractmethod
+    def run(self, case: Case) -> None:
+        """One case."""
+
+    def tear_down(self) -> None:
+        """Undo `set_up`."""
+
+
+class Counts:
+    """Numbers shared by the process that runs a campaign and the one that watches it."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _COUNTS.size)
+
+    def read(self) -> tuple[int, int, int, int, float]:
+        """Next case, cases, failures, whether a case runs, and when it began."""
+        return _COUNTS.unpack(self._memory[:])
+
+    def write(self, *values: float) -> None:
+        self._memory[:] = _COUNTS.pack(*values)
+
+
+def run_campaign(campaign: Campaign, seed: int, seconds: float, work: Path, failures: Path) -> Outcome:
+    """Run cases in a child until the time is over; after a crash or a hang in another child."""
+    counts = Counts()
+    start = time.monotonic()
+    skipped = ""
+    while not skipped:
+        left = seconds - (time.monotonic() - start)
+        if left <= 0:
+            break
+        folder = work / campaign.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        status = _watched(campaign, counts, seed, left, folder, failures)
+        if status == 0:
+            break
+        number, cases, failed, running, _ = counts.read()
+        if status == 3 * 256:
+            skipped = (folder / "skipped").read_text()
+        elif not running:
+            Case(campaign.name, seed, number, folder).save("the campaign could not be set up", failures)
+            counts.write(number, cases, failed + 1, 0, 0)
+            break
+        else:
+            problem = f"the case ended its process or hung (status {status})"
+            Case(campaign.name, seed, number, folder).save(problem, failures)
+            counts.write(number + 1, cases + 1, failed + 1, 0, 0)
+            _say(f"{campaign.name}:{number}: {problem}")
+    shutil.rmtree(work / campaign.name, ignore_errors=True)
+    _, cases, failed, _, _ = counts.read()
+    return Outcome(campaign.name, cases, failed, time.monotonic() - start, skipped)
+
+
+def _watched(campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path) -> int:
+    """The wait status of a child that runs cases; it is killed if one takes too long."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(_child(campaign, counts, seed, seconds, folder, failures))
+    try:
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return status
+            _, _, _, running, began = counts.read()
+            if running and time.monotonic() - began > HANGS:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+
+
+def _child(campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path) -> int:
+    """Run cases until the deadline; returns the exit code: 3 if the machine cannot run them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    deadline = time.monotonic() + seconds
+    if campaign.memory:
+        limit = campaign.memory << 30
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    number, cases, failed, _, _ = counts.read()
+    try:
+        campaign.set_up(folder)
+        while time.monotonic() < deadline:
+            counts.write(number, cases, failed, 1, time.monotonic())
+            case = Case(campaign.name, seed, number, folder)
+            problem = problem_of(campaign, case)
+            if problem:
+                failed += 1
+                if failed <= SAVED:
+                    case.save(problem, failures)
+                    _say(f"{campaign.name}:{number}: {problem.splitlines()[0][:300]}")
+            number, cases = number + 1, cases + case.weight
+            counts.write(number, cases, failed, 0, 0)
+    except Skip as skip:
+        (folder / "skipped").write_text(str(skip))
+        return 3
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    finally:
+        campaign.tear_down()
+    return 0
+
+
+def problem_of(campaign: Campaign, case: Case) -> str | None:
+    """What a case has found, None if everything holds."""
+    try:
+        campaign.run(case)
+    except Failure as failure:
+        return str(failure)
+    except (Exception, KeyboardInterrupt) as error:
+        return f"{type(error).__name__}: {error}\n\n{traceback.format_exc()}"
+    return None
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,131 @@
+"""What campaigns start from: small corpora, a trained run and a small parser, made once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+WORDS = (
+    "the a film movie story actor dull witty gorgeous great bad plain awful good is was seems and but not very "
+    "it they he we saw liked hated slept laughed during before with of in . , ! ?"
+).split()
+TEXTS = ["The film is good.", "A dull story, but the actors are great!", "It seems plain.", "Awful"]
+PARSER_LABELS = ["S", "NP", "VP", "PP", "S+VP", "FRAG"]
+PARSER_TAGS = ["DT", "NN", "VBZ", "IN", "JJ", ".", ","]
+
+
+class Fixtures:
+    """Folders and files below one folder, see `make`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.recipe = folder / "recipe.yaml"  #: trains a small classifier on `prepared`
+        self.files = folder / "files"
+        self.prepared = folder / "prepared"
+        self.run = folder / "run"
+        self.parser = folder / "parser"  #: a network that has learnt nothing, 20 kB
+        self.labelled = folder / "labelled.yaml"  #: prepares `texts` with the small parser
+        self.texts = folder / "texts"
+        self.lines = folder / "lines.txt"
+
+
+def make(folder: Path) -> Fixtures:
+    """Write all fixtures in a child, so that this process stays fresh."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            _make(Fixtures(folder))
+            status = 0
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    if os.waitpid(pid, 0)[1]:
+        raise RuntimeError("the fixtures could not be made")
+    return Fixtures(folder)
+
+
+def sentence(generator: random.Random, longest: int = 9) -> str:
+    """Words in any order."""
+    return " ".join(generator.choices(WORDS, k=generator.randint(1, longest)))
+
+
+def _make(fixtures: Fixtures) -> None:
+    import yaml
+
+    from tests.training.corpora import SIZES, TRAINING, sentiment_files, sentiment_recipe
+    from treeformer.data.preparation import prepare
+    from treeformer.progress import Progress
+    from treeformer.training.loop import train
+    from treeformer.training.recipe import Recipe
+
+    generator = random.Random(1)
+    fixtures.folder.mkdir(parents=True, exist_ok=True)
+    sentiment_files(fixtures.files, {"train": 60, "dev": 20})
+    sentiment_recipe(fixtures.recipe, updates=24)
+    recipe = Recipe.load(fixtures.recipe)
+    prepare(recipe.data, fixtures.files, fixtures.prepared, progress=Progress())
+    train(recipe, fixtures.prepared, fixtures.run, device="cpu", progress=Progress())
+    small_parser(fixtures.parser)
+    fixtures.texts.mkdir()
+    for split, count in {"train": 1500, "dev": 40}.items():
+        rows = [
+            json.dumps({"text": sentence(generator), "label": generator.choice(["good", "bad"])})
+            for _ in range(count)
+        ]
+        (fixtures.texts / f"{split}.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    fixtures.lines.write_text("".join(f"{sentence(generator)}\n" for _ in range(3000)))
+    splits = {split: {"file": f"{split}.jsonl"} for split in ("train", "dev")}
+    content: dict[str, Any] = {
+        "data": {
+            "task": {"name": "labelled", "splits": splits},
+            "parser": str(fixtures.parser),
+            "vocabulary": {"kind": "bpe", "size": 80},
+        },
+        "model": "tree-transformer",
+        "systems": {"tree-transformer": {"sizes": SIZES}},
+        "training": TRAINING,
+    }
+    fixtures.labelled.write_text(yaml.safe_dump(content))
+
+
+def small_parser(folder: Path) -> None:
+    """Write an embedded parser with random weights."""
+    import torch
+    from safetensors.torch import save_file
+
+    from treeformer.parsing.network import NetworkSizes, ParserNetwork
+    from treeformer.parsing.weights import stored
+
+    torch.manual_seed(1)
+    sizes = {
+        "words": len(WORDS),
+        "buckets": 50,
+        "labels": len(PARSER_LABELS),
+        "tags": len(PARSER_TAGS),
+        "word_width": 8,
+        "width": 16,
+        "layers": 1,
+        "heads": 2,
+        "inner": 16,
+        "span_width": 8,
+        "distances": 8,
+    }
+    network = ParserNetwork(NetworkSizes(**sizes))
+    folder.mkdir(parents=True)
+    save_file(stored(network.state_dict(), 8), folder / "parser.safetensors")
+    description = {
+        "name": "small",
+        "language": "en",
+        "sizes": sizes,
+        "labels": PARSER_LABELS,
+        "tags": PARSER_TAGS,
+        "words": WORDS,
+    }
+    (folder / "parser.json").write_text(json.dumps(description, indent=0))
