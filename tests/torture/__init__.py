@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[Campaign]:
     """All campaigns, in the order in which they run."""
-    from tests.torture import files, kills, reading
+    from tests.torture import damage, disks, files, kills, reading, service
 
     return [
         reading.Trees(),
@@ -32,4 +32,9 @@ def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[C
         kills.Kills(commands),
         kills.Signals(commands),
         kills.Writers(commands),
+        disks.FullDisk(commands),
+        disks.LargestFile(commands),
+        damage.Damage(fixtures),
+        damage.Memory(fixtures),
+        service.Service(),
     ]

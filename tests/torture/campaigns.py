@@ -55,7 +55,7 @@ class Case:
     def keep(self, name: str, content: str | bytes) -> None:
         """Remember an input, which is saved if the case fails."""
         if isinstance(content, str):
-            content = content.encode("utf-8", "surrogateescape")
+            content = content.encode("utf-8", "surrogatepass")
         self.inputs[name] = content
         if self._replay:  # at once: the case may end the process
             (self.folder / f"input-{name}").write_bytes(content)

@@ -17,6 +17,7 @@ from tests.torture.mutation import (
     damaged,
     damaged_bytes,
     damaged_value,
+    dumped,
     line_of_text,
     random_tree,
 )
@@ -71,7 +72,7 @@ def _table(generator: Random, kind: str, rows: list[dict[str, Any]]) -> bytes:
         pq.write_table(pa.table(columns), sink, compression=generator.choice(["none", "snappy"]))
         return damaged_bytes(generator, sink.getvalue()) if generator.random() < 0.8 else sink.getvalue()
     if kind == "jsonl":
-        text = "".join(f"{json.dumps(damaged_value(generator, row))}\n" for row in rows)
+        text = "".join(f"{dumped(damaged_value(generator, row))}\n" for row in rows)
     else:
         stream = io.StringIO()
         writer = csv.writer(stream, delimiter="," if kind == "csv" else "\t")
@@ -80,7 +81,7 @@ def _table(generator: Random, kind: str, rows: list[dict[str, Any]]) -> bytes:
         text = stream.getvalue()
     if generator.random() < 0.7:
         text = damaged(generator, text)
-    return text.encode("utf-8", "surrogateescape" if "\ud800" not in text else "replace")
+    return text.encode("utf-8", "surrogatepass")
 
 
 class Recipes(Readings):
@@ -184,7 +185,7 @@ class Jsons(Readings):
             text = damaged(generator, self.contents[name])
         else:
             value = damaged_value(generator, json.loads(self.contents[name]))
-            text = json.dumps(value) + "\n"
+            text = dumped(value) + "\n"
         content = text.encode("utf-8", "surrogatepass" if generator.random() < 0.5 else "replace")
         case.keep(name.replace("/", "-"), content)
         path = self.folder / name

@@ -110,7 +110,7 @@ def _timeless(path: Path) -> bytes:
     return path.read_bytes()
 
 
-class _OfCommands(Campaign):
+class OfCommands(Campaign):
     """A campaign against commands that can be resumed."""
 
     commands: tuple[str, ...] = ("parse", "prepare", "train")
@@ -134,7 +134,7 @@ class _OfCommands(Campaign):
         victim.clean()
 
 
-class Kills(_OfCommands):
+class Kills(OfCommands):
     """``kill -9`` at random moments, again and again; then the output of an undisturbed run."""
 
     name = "kill"
@@ -157,7 +157,7 @@ class Kills(_OfCommands):
         remove(output)
 
 
-class Signals(_OfCommands):
+class Signals(OfCommands):
     """SIGINT and SIGTERM at random moments: status 130, no traceback, no process left, resumable."""
 
     name = "signals"
@@ -186,7 +186,7 @@ class Signals(_OfCommands):
         remove(output)
 
 
-class Writers(_OfCommands):
+class Writers(OfCommands):
     """Two processes on one output: one is refused or finds it up to date, and the output is whole."""
 
     name = "two writers"

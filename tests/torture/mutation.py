@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -145,6 +146,14 @@ def damaged_value(generator: Random, value: Any) -> Any:
         return part
 
     return copy(value)
+
+
+def dumped(value: Any) -> str:
+    """The value as JSON; brackets that never close for one that is nested too deeply for Python's writer."""
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return "[" * 100_000
 
 
 def _without(text: str, forbidden: str) -> str:
