@@ -162,13 +162,13 @@ def _watched(campaign: Campaign, counts: Counts, seed: int, seconds: float, fold
 def _child(campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path) -> int:
     """Run cases until the deadline; returns the exit code: 3 if the machine cannot run them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
-    deadline = time.monotonic() + seconds
     if campaign.memory:
         limit = campaign.memory << 30
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     number, cases, failed, _, _ = counts.read()
     try:
         campaign.set_up(folder)
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             counts.write(number, cases, failed, 1, time.monotonic())
             case = Case(campaign.name, seed, number, folder)

@@ -134,8 +134,9 @@ def aligned_lines(files: Mapping[str, Path], columns: Mapping[str, Iterator[Any]
         ended = [role for role, value in zip(columns, row, strict=True) if value is _END]
         bad = next((value for value in row if isinstance(value, BadLine)), None)
         if ended:
-            longer = [files[role] for role in columns if role not in ended]
-            problem = f"expected a line for each in {files[ended[0]]}, which ends before"
+            # A column without a file of its own is in the file of examples.
+            longer = [files.get(role, files["file"]) for role in columns if role not in ended]
+            problem = f"expected a line for each in {files.get(ended[0], files['file'])}, which ends before"
             bad = BadLine(location(longer[0], number), "without a counterpart", problem)
         yield AlignedLine(where, number, row, bad)
 

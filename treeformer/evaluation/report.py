@@ -143,8 +143,8 @@ def value(score: Score) -> float:
 def corpus_of(run: Path, data: str | Path | None, processor: TreeProcessor) -> PreparedCorpus:
     """The corpus of a run, or another one prepared with the same tokens, labels and classes."""
     folder = data or run_facts(run).get("prepared")
-    if folder is None or not Path(folder).is_dir():
-        where = "is not known" if folder is None else f"was {folder}, which is no folder"
+    if not isinstance(folder, str | Path) or not Path(folder).is_dir():
+        where = "is not known" if folder is None else f"was {folder!r:.200}, which is no folder"
         raise ValueError(f"{run}: its prepared corpus {where}; name it with --data PREPARED")
     corpus = PreparedCorpus.open(folder)
     for name in ("kind", "classes", "labels"):

@@ -19,6 +19,7 @@ from tests.data.corpora import (
 )
 from treeformer.data import preparation
 from treeformer.data.corpus import PreparedCorpus
+from treeformer.data.sample import aligned_lines
 
 ROWS = ({"text": "A fine, old film.", "label": "good"}, {"text": "Dull. I slept.", "label": "bad"})
 
@@ -199,3 +200,13 @@ def test_deep_and_damaged_tables_are_named(tmp_path: Path) -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             prepared(recipe(task_of(name)), tmp_path, tmp_path / "out")
+
+
+def test_a_column_of_trees_that_is_shorter_than_its_table_is_named(tmp_path: Path) -> None:
+    """A damaged Parquet file may have columns of different lengths."""
+    file = tmp_path / "a.parquet"
+    for columns in ({"file": iter("ab"), "tree column": iter("a")}, {"file": iter("a"), "tree column": iter("ab")}):
+        first, second = aligned_lines({"file": file}, columns)
+        assert first.bad is None
+        assert second.bad is not None
+        assert second.bad.problem == f"expected a line for each in {file}, which ends before"
