@@ -13,7 +13,6 @@ from typing import Any, Self, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-
 _SHOWN = 10  # problems of a file that its error lists
 
 

@@ -16,6 +16,14 @@ def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[C
     from tests.torture import damage, disks, files, kills, reading, service
 
     return [
+        service.Service(),
+        kills.Kills(commands),
+        kills.Signals(commands),
+        kills.Writers(commands),
+        disks.FullDisk(commands),
+        disks.LargestFile(commands),
+        damage.Damage(fixtures),
+        damage.Memory(fixtures),
         reading.Trees(),
         reading.Brackets(),
         reading.Conllu(),
@@ -29,12 +37,4 @@ def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[C
         files.Jsons(fixtures),
         files.Splits(fixtures),
         files.Weights(fixtures),
-        kills.Kills(commands),
-        kills.Signals(commands),
-        kills.Writers(commands),
-        disks.FullDisk(commands),
-        disks.LargestFile(commands),
-        damage.Damage(fixtures),
-        damage.Memory(fixtures),
-        service.Service(),
     ]

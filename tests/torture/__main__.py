@@ -14,7 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
-os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+os.environ |= {
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+}
 
 from tests.torture import all_campaigns
 from tests.torture.campaigns import Campaign, Case, Outcome, problem_of, run_campaign

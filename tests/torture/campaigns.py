@@ -139,7 +139,9 @@ def run_campaign(campaign: Campaign, seed: int, seconds: float, work: Path, fail
     return Outcome(campaign.name, cases, failed, time.monotonic() - start, skipped)
 
 
-def _watched(campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path) -> int:
+def _watched(
+    campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path
+) -> int:
     """The wait status of a child that runs cases; it is killed if one takes too long."""
     pid = os.fork()
     if pid == 0:
@@ -159,7 +161,9 @@ def _watched(campaign: Campaign, counts: Counts, seed: int, seconds: float, fold
         raise
 
 
-def _child(campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path) -> int:
+def _child(
+    campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path
+) -> int:
     """Run cases until the deadline; returns the exit code: 3 if the machine cannot run them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
     if campaign.memory:

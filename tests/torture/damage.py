@@ -43,7 +43,9 @@ class Damage(Campaign):
         case.keep(path.name, path.read_bytes())
         victim, answer = self._answer(kind, copy)
         if victim.wait():
-            check_refusal(victim, str(path), str(path.parent) if "state" in path.parts else str(path))
+            check_refusal(
+                victim, str(path), *([str(copy / "run" / "state")] if "state" in path.parts else [])
+            )
         else:
             case.check("Traceback" not in victim.errors, f"{victim}: {victim.errors[-2000:]}")
             expected = self.expected[kind][1]
@@ -61,21 +63,8 @@ class Damage(Campaign):
             case "parser":
                 shutil.copytree(fixtures.parser, copy / "parser")
             case _:
-                shutil.copytree(fixtures.run, copy / "run")
-        if kind == "resume":  # a run that was stopped after its second checkpoint
-            self._unfinish(copy / "run")
+                shutil.copytree(fixtures.stopped if kind == "resume" else fixtures.run, copy / "run")
         return copy
-
-    def _unfinish(self, folder: Path) -> None:
-        """Make a finished run one that was stopped before its last update."""
-        import json
-
-        facts = json.loads((folder / "run.json").read_text())
-        facts["finished"] = False
-        (folder / "run.json").write_text(json.dumps(facts, indent=1))
-        states = sorted((int(path.name) for path in (folder / "state").iterdir()))
-        if len(states) > 1:
-            shutil.rmtree(folder / "state" / str(states[-1]))
 
     def _source(self, kind: str, copy: Path) -> Path:
         """The folder whose files are damaged."""
@@ -98,7 +87,9 @@ class Damage(Campaign):
                 victim = run(arguments, self.folder, text=TREES.encode())
                 return victim, victim.output
             case "parser":
-                victim = run(["parse", "--parser", copy / "parser"], self.folder, text=b"The film is bad. Great!\n")
+                victim = run(
+                    ["parse", "--parser", copy / "parser"], self.folder, text=b"The film is bad. Great!\n"
+                )
                 return victim, victim.output
         arguments = ["score", copy / "files" / "dev.phrases", fixtures.files / "dev.phrases", "--json"]
         victim = run(arguments, self.folder)

@@ -36,7 +36,11 @@ class Tables(Readings):
         generator = case.random
         kind = generator.choice(["jsonl", "jsonl", "csv", "csv", "tsv", "parquet"])
         rows = [
-            {"text": line_of_text(generator), "tree": str(random_tree(generator)), "label": generator.choice(_LABELS)}
+            {
+                "text": line_of_text(generator),
+                "tree": str(random_tree(generator)),
+                "label": generator.choice(_LABELS),
+            }
             for _ in range(generator.randint(0, 4))
         ]
         content = _table(generator, kind, rows)
@@ -54,7 +58,23 @@ class Tables(Readings):
         outcome(read, str(path))
 
 
-_LABELS: list[Any] = ["good", "bad", 1, 1.0, True, 0, None, "", " x ", 1.5, float("nan"), 10**20, [1], {"a": 1}, "é"]
+_LABELS: list[Any] = [
+    "good",
+    "bad",
+    1,
+    1.0,
+    True,
+    0,
+    None,
+    "",
+    " x ",
+    1.5,
+    float("nan"),
+    10**20,
+    [1],
+    {"a": 1},
+    "é",
+]
 
 
 def _table(generator: Random, kind: str, rows: list[dict[str, Any]]) -> bytes:
@@ -67,7 +87,11 @@ def _table(generator: Random, kind: str, rows: list[dict[str, Any]]) -> bytes:
             column: Any = [generator.choice([b"\xff", b"a", None]) for _ in rows]
         else:
             column = [str(row["label"]) for row in rows]
-        columns = {"text": [row["text"] for row in rows], "tree": [row["tree"] for row in rows], "label": column}
+        columns = {
+            "text": [row["text"] for row in rows],
+            "tree": [row["tree"] for row in rows],
+            "label": column,
+        }
         sink = io.BytesIO()
         pq.write_table(pa.table(columns), sink, compression=generator.choice(["none", "snappy"]))
         return damaged_bytes(generator, sink.getvalue()) if generator.random() < 0.8 else sink.getvalue()
@@ -145,7 +169,9 @@ class Overrides(Readings):
         generator = case.random
         key = ".".join(generator.choices(_KEYS, k=generator.randint(1, 4)))
         if generator.random() < 0.5:
-            key = generator.choice(["training.updates", "data.drop", "systems.tree-transformer.sizes.d_model", "model"])
+            key = generator.choice(
+                ["training.updates", "data.drop", "systems.tree-transformer.sizes.d_model", "model"]
+            )
         value = generator.choice([str(generator.choice(VALUES)), json.dumps(generator.choice(VALUES))])
         override = f"{key}={value}"
         if generator.random() < 0.5:
@@ -154,7 +180,20 @@ class Overrides(Readings):
         outcome(lambda: Recipe.load(self.path, [override]), str(self.path), "--set")
 
 
-_KEYS = ["data", "task", "training", "systems", "tree-transformer", "sizes", "updates", "model", "splits", "train", "", "a"]
+_KEYS = [
+    "data",
+    "task",
+    "training",
+    "systems",
+    "tree-transformer",
+    "sizes",
+    "updates",
+    "model",
+    "splits",
+    "train",
+    "",
+    "a",
+]
 
 
 class Jsons(Readings):

@@ -5,13 +5,57 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
+import signal
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-WORDS = (
-    "the a film movie story actor dull witty gorgeous great bad plain awful good is was seems and but not very "
-    "it they he we saw liked hated slept laughed during before with of in . , ! ?"
-).split()
+if TYPE_CHECKING:
+    from treeformer.training.recipe import Recipe
+
+WORDS = [
+    "the",
+    "a",
+    "film",
+    "movie",
+    "story",
+    "actor",
+    "dull",
+    "witty",
+    "gorgeous",
+    "great",
+    "bad",
+    "plain",
+    "awful",
+    "good",
+    "is",
+    "was",
+    "seems",
+    "and",
+    "but",
+    "not",
+    "very",
+    "it",
+    "they",
+    "he",
+    "we",
+    "saw",
+    "liked",
+    "hated",
+    "slept",
+    "laughed",
+    "during",
+    "before",
+    "with",
+    "of",
+    "in",
+    ".",
+    ",",
+    "!",
+    "?",
+]
 TEXTS = ["The film is good.", "A dull story, but the actors are great!", "It seems plain.", "Awful"]
 PARSER_LABELS = ["S", "NP", "VP", "PP", "S+VP", "FRAG"]
 PARSER_TAGS = ["DT", "NN", "VBZ", "IN", "JJ", ".", ","]
@@ -26,6 +70,7 @@ class Fixtures:
         self.files = folder / "files"
         self.prepared = folder / "prepared"
         self.run = folder / "run"
+        self.stopped = folder / "stopped"  #: the same run, killed before its last update
         self.parser = folder / "parser"  #: a network that has learnt nothing, 20 kB
         self.labelled = folder / "labelled.yaml"  #: prepares `texts` with the small parser
         self.texts = folder / "texts"
@@ -72,6 +117,7 @@ def _make(fixtures: Fixtures) -> None:
     recipe = Recipe.load(fixtures.recipe)
     prepare(recipe.data, fixtures.files, fixtures.prepared, progress=Progress())
     train(recipe, fixtures.prepared, fixtures.run, device="cpu", progress=Progress())
+    _train_and_kill(recipe, fixtures)
     small_parser(fixtures.parser)
     fixtures.texts.mkdir()
     for split, count in {"train": 1500, "dev": 40}.items():
@@ -93,6 +139,28 @@ def _make(fixtures: Fixtures) -> None:
         "training": TRAINING,
     }
     fixtures.labelled.write_text(yaml.safe_dump(content))
+
+
+def _train_and_kill(recipe: Recipe, fixtures: Fixtures) -> None:
+    """Train in a child, which is killed after its third checkpoint."""
+    from treeformer.progress import Progress
+    from treeformer.training.checkpoints import steps
+    from treeformer.training.loop import train
+
+    while True:
+        shutil.rmtree(fixtures.stopped, ignore_errors=True)
+        pid = os.fork()
+        if pid == 0:
+            train(recipe, fixtures.prepared, fixtures.stopped, device="cpu", progress=Progress())
+            os._exit(0)
+        while len(steps(fixtures.stopped / "state")) < 3 and not os.waitpid(pid, os.WNOHANG)[0]:
+            time.sleep(0.001)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        facts = json.loads((fixtures.stopped / "run.json").read_text())
+        if not facts.get("finished"):
+            return
 
 
 def small_parser(folder: Path) -> None:

@@ -62,7 +62,9 @@ class Command:
         """`Failure` unless the output is that of the undisturbed run, with nothing beside it."""
         found = contents(output)
         different = sorted(
-            name for name in found.keys() | self._reference.keys() if found.get(name) != self._reference.get(name)
+            name
+            for name in found.keys() | self._reference.keys()
+            if found.get(name) != self._reference.get(name)
         )
         case.check(not different, f"{self.name}: the output differs in {', '.join(different)}")
         rest = [path.name for path in output.parent.iterdir() if path.name.startswith(f".{output.name}.")]
@@ -176,7 +178,9 @@ class Signals(OfCommands):
             victim.send(number)  # an impatient user
         status, errors = victim.wait(60), victim.errors
         case.check(status in (0, 130), f"{victim}: status {status} after signal {number}: {errors[-3000:]}")
-        case.check("Traceback" not in errors, f"{victim}: a traceback after signal {number}: {errors[-3000:]}")
+        case.check(
+            "Traceback" not in errors, f"{victim}: a traceback after signal {number}: {errors[-3000:]}"
+        )
         case.check(victim.end_family(), f"{victim}: processes are left after signal {number}")
         trees = output.with_name(f".{output.name}.treeformer") / "trees"
         if status == 130 and command.name in ("parse", "workers") and trees.exists():

@@ -11,19 +11,165 @@ from treeformer.trees import Tree
 from treeformer.trees.shape import post_order
 
 WORDS = [
-    *("the", "cat", ".", "<&\"'>", "e\u0301", "\\/", "\\*", "-LRB-", "-RRB-", "-LRB", "RRB-", "-", "(", ")", "\\"),
-    *("a", "8\u00a01\\/2", "猫", "🙂", "\u2028", "\x00", "\x0b", "\x85", "\ufeff", "''", "``", "don't", "U.S.", "3,5"),
+    *(
+        "the",
+        "cat",
+        ".",
+        "<&\"'>",
+        "e\u0301",
+        "\\/",
+        "\\*",
+        "-LRB-",
+        "-RRB-",
+        "-LRB",
+        "RRB-",
+        "-",
+        "(",
+        ")",
+        "\\",
+    ),
+    *(
+        "a",
+        "8\u00a01\\/2",
+        "猫",
+        "🙂",
+        "\u2028",
+        "\x00",
+        "\x0b",
+        "\x85",
+        "\ufeff",
+        "''",
+        "``",
+        "don't",
+        "U.S.",
+        "3,5",
+    ),
 ]
-LABELS = ["S", "NP", "VP", "NP-SBJ-1", "NP=2", "PRT|ADVP", "@S", "3", "PRP$", "-LRB-", "-NONE-", "DOC", "X+Y", "é"]
+LABELS = [
+    "S",
+    "NP",
+    "VP",
+    "NP-SBJ-1",
+    "NP=2",
+    "PRT|ADVP",
+    "@S",
+    "3",
+    "PRP$",
+    "-LRB-",
+    "-NONE-",
+    "DOC",
+    "X+Y",
+    "é",
+]
 TOKENS = [
-    *("(", ")", "((", "))", "(S ", "(NP", "(NN dog)", "(-NONE- *)", "()", "( )", "\n", "\r\n", "\r", "\t", " ", "\0"),
-    *("\ufeff", "\u2028", "\udcff", "\ud800", "é", "🙂", "NaN", "1e999", "-1", "9" * 40, "0", "null", "true", '"'),
-    *(",", ":", "{", "}", "[", "]", "'", "|", "&a ", "*a", "!!python/object", "- ", "#", "%", "\\u0000", "\\ud800"),
-    *("2026-13-45", "1:99", "<<", "?", "=", ".inf", "~", "--", "_", "0x", "0o9", "1_0", "(" * 300, "[" * 2000),
+    *(
+        "(",
+        ")",
+        "((",
+        "))",
+        "(S ",
+        "(NP",
+        "(NN dog)",
+        "(-NONE- *)",
+        "()",
+        "( )",
+        "\n",
+        "\r\n",
+        "\r",
+        "\t",
+        " ",
+        "\0",
+    ),
+    *(
+        "\ufeff",
+        "\u2028",
+        "\udcff",
+        "\ud800",
+        "é",
+        "🙂",
+        "NaN",
+        "1e999",
+        "-1",
+        "9" * 40,
+        "0",
+        "null",
+        "true",
+        '"',
+    ),
+    *(
+        ",",
+        ":",
+        "{",
+        "}",
+        "[",
+        "]",
+        "'",
+        "|",
+        "&a ",
+        "*a",
+        "!!python/object",
+        "- ",
+        "#",
+        "%",
+        "\\u0000",
+        "\\ud800",
+    ),
+    *(
+        "2026-13-45",
+        "1:99",
+        "<<",
+        "?",
+        "=",
+        ".inf",
+        "~",
+        "--",
+        "_",
+        "0x",
+        "0o9",
+        "1_0",
+        "(" * 300,
+        "[" * 2000,
+    ),
 ]
 VALUES: list[Any] = [
-    *(None, True, False, 0, 1, -1, 2, 7, 10**6, 2**31, 2**63, 10**30, -(2**64), 0.5, 1e308, -0.0, "", "a", "1", "nan"),
-    *("\n", "a\nb", "é", "🙂", "x" * 300, [], {}, [[]], [1], ["a"], {"a": 1}, {"": ""}, [None], {"name": "sst"}),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        7,
+        10**6,
+        2**31,
+        2**63,
+        10**30,
+        -(2**64),
+        0.5,
+        1e308,
+        -0.0,
+        "",
+        "a",
+        "1",
+        "nan",
+    ),
+    *(
+        "\n",
+        "a\nb",
+        "é",
+        "🙂",
+        "x" * 300,
+        [],
+        {},
+        [[]],
+        [1],
+        ["a"],
+        {"a": 1},
+        {"": ""},
+        [None],
+        {"name": "sst"},
+    ),
     *(float("nan"), float("inf"), "2026-13-45", "../../etc/passwd", "/dev/zero", "corenlp", "\0", "\ud800"),
 ]
 
@@ -76,7 +222,9 @@ def characters(generator: Random, longest: int) -> str:
 
 def line_of_text(generator: Random) -> str:
     """A line as people write them, or not at all."""
-    words = [generator.choice(WORDS) if generator.random() < 0.8 else characters(generator, 6) for _ in range(8)]
+    words = [
+        generator.choice(WORDS) if generator.random() < 0.8 else characters(generator, 6) for _ in range(8)
+    ]
     return " ".join(words[: generator.randint(0, 8)])
 
 
@@ -114,7 +262,9 @@ def damaged_bytes(generator: Random, content: bytes) -> bytes:
             case 2:
                 del changed[start:]
             case 3:
-                changed[start:start] = generator.choice([b"\xff" * size, bytes(size), generator.randbytes(size)])
+                changed[start:start] = generator.choice(
+                    [b"\xff" * size, bytes(size), generator.randbytes(size)]
+                )
             case _:
                 if changed:
                     changed[start] ^= 1 << generator.randrange(8)

@@ -72,7 +72,10 @@ class Trees(Readings):
         for text in texts:
             read = Tree.from_brackets(text, unary="keep", strip=False)
             case.check(read == tree, f"reads back as {read!r}")
-        case.check(list(read_trees(StringIO(texts[1] + "\n" + texts[0]), unary="keep", strip=False)) == [tree] * 2, "two")
+        case.check(
+            list(read_trees(StringIO(texts[1] + "\n" + texts[0]), unary="keep", strip=False)) == [tree] * 2,
+            "two",
+        )
         case.check(from_sets(to_sets(tree)) == tree, "differs after to_sets and from_sets")
         case.check(pickle.loads(pickle.dumps(tree)) == tree, "differs after pickle")
         case.check(collapse(collapse(tree)) == collapse(tree), "collapse changes a collapsed tree")
@@ -100,7 +103,9 @@ class Brackets(Readings):
 
         def read_all() -> list[Tree]:
             stream = StringIO(text, newline="\n")
-            return list(read_trees(stream, unary="keep", strip=stripped, on_error=found.append if errors else None))
+            return list(
+                read_trees(stream, unary="keep", strip=stripped, on_error=found.append if errors else None)
+            )
 
         errors = case.random.random() < 0.5
         trees = outcome(read_all, "<stream>")
@@ -132,7 +137,25 @@ class Conllu(Readings):
             case.check(Tree.from_brackets(str(tree), unary="keep", strip=False) == tree, f"{tree!r}")
 
 
-_CONLLU_TOKENS = ["\t", "\t\t", "\n", "\n\n", "_", "0", "1", "-1", "1-2", "8.1", "9" * 30, "# text = ", "(", " ", "٣", "\r", "é"]
+_CONLLU_TOKENS = [
+    "\t",
+    "\t\t",
+    "\n",
+    "\n\n",
+    "_",
+    "0",
+    "1",
+    "-1",
+    "1-2",
+    "8.1",
+    "9" * 30,
+    "# text = ",
+    "(",
+    " ",
+    "٣",
+    "\r",
+    "é",
+]
 
 
 def _sentence(generator: Random) -> str:
@@ -141,7 +164,11 @@ def _sentence(generator: Random) -> str:
     rows = ["# sent_id = 1"]
     for number in range(1, size + 1):
         head = 0 if number == root else generator.choice([root, generator.randint(1, size)])
-        form = characters(generator, 3).replace("\t", " ").replace("\n", " ") if generator.random() < 0.3 else "cat"
+        form = (
+            characters(generator, 3).replace("\t", " ").replace("\n", " ")
+            if generator.random() < 0.3
+            else "cat"
+        )
         rows.append(f"{number}\t{form}\t_\tNOUN\tNN\t_\t{head}\tdep\t_\t_")
     return "\n".join(rows) + "\n\n"
 

@@ -24,8 +24,6 @@ _COUNT = iter(range(10**9))
 
 def import_everything() -> None:
     """Import what the commands need, so that a fork of this process begins at once."""
-    import pyarrow.parquet
-    import tokenizers
     import torch
 
     import treeformer.cli.commands

@@ -205,7 +205,10 @@ def test_deep_and_damaged_tables_are_named(tmp_path: Path) -> None:
 def test_a_column_of_trees_that_is_shorter_than_its_table_is_named(tmp_path: Path) -> None:
     """A damaged Parquet file may have columns of different lengths."""
     file = tmp_path / "a.parquet"
-    for columns in ({"file": iter("ab"), "tree column": iter("a")}, {"file": iter("a"), "tree column": iter("ab")}):
+    for columns in (
+        {"file": iter("ab"), "tree column": iter("a")},
+        {"file": iter("a"), "tree column": iter("ab")},
+    ):
         first, second = aligned_lines({"file": file}, columns)
         assert first.bad is None
         assert second.bad is not None
