@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from tests.torture.kills import Command
 
 
-def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[Campaign]:
-    """All campaigns, in the order in which they run."""
+def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[list[Campaign]]:
+    """All campaigns, in two lanes that run at the same time: against commands, and within a process."""
     from tests.torture import damage, disks, files, kills, reading, service
 
-    return [
+    against_commands: list[Campaign] = [
         service.Service(),
         kills.Kills(commands),
         kills.Signals(commands),
@@ -24,6 +24,8 @@ def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[C
         disks.LargestFile(commands),
         damage.Damage(fixtures),
         damage.Memory(fixtures),
+    ]
+    against_readers: list[Campaign] = [
         reading.Trees(),
         reading.Brackets(),
         reading.Conllu(),
@@ -38,3 +40,4 @@ def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[C
         files.Splits(fixtures),
         files.Weights(fixtures),
     ]
+    return [against_commands, against_readers]

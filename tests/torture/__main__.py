@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 os.environ |= {
@@ -22,7 +23,7 @@ os.environ |= {
 }
 
 from tests.torture import all_campaigns
-from tests.torture.campaigns import Campaign, Case, Outcome, problem_of, run_campaign
+from tests.torture.campaigns import Campaign, Case, Lane, Outcome, problem_of
 from tests.torture.fixtures import make
 from tests.torture.kills import measured_commands
 from tests.torture.victims import import_everything
@@ -42,12 +43,13 @@ def main() -> int:
     work = Path(tempfile.mkdtemp(prefix="torture-", dir=memory if memory.is_dir() else None))
     try:
         fixtures = make(work / "fixtures")
-        campaigns = all_campaigns(fixtures, measured_commands(fixtures, work))
+        lanes = all_campaigns(fixtures, measured_commands(fixtures, work))
         if options.case:
-            return _again(options.case, options.seed, campaigns, work, options.failures)
+            return _again(options.case, options.seed, [*lanes[0], *lanes[1]], work, options.failures)
         shutil.rmtree(options.failures, ignore_errors=True)
-        chosen = [one for one in campaigns if not options.only or one.name in options.only]
-        outcomes = _run(chosen, options.seed, options.minutes * 60, work, options.failures)
+        only = options.only
+        chosen = [[one for one in lane if not only or one.name in only] for lane in lanes]
+        outcomes = _run(chosen, options, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     print(f"\n{options.minutes:g} minutes, seed {options.seed}\n")
@@ -58,20 +60,25 @@ def main() -> int:
     return int(failed > 0)
 
 
-def _run(campaigns: list[Campaign], seed: int, seconds: float, work: Path, failures: Path) -> list[Outcome]:
-    """Run the campaigns one after another, each for its share of the time."""
-    outcomes = []
-    end = time.monotonic() + seconds
-    while campaigns:
-        share = campaigns[0].share / sum(campaign.share for campaign in campaigns)
-        outcome = run_campaign(campaigns[0], seed, share * (end - time.monotonic()), work, failures)
-        print("\n".join(_table([outcome])[2:]), file=sys.stderr, flush=True)
-        outcomes.append(outcome)
-        campaigns = campaigns[1:]
-    return outcomes
+def _run(lanes: Sequence[Sequence[Campaign]], options: argparse.Namespace, work: Path) -> list[Outcome]:
+    """Run the lanes at the same time."""
+    seconds = options.minutes * 60
+    running = [Lane(lane, options.seed, seconds, work, options.failures) for lane in lanes]
+    shown = 0
+    try:
+        while any([lane.poll() for lane in running]):
+            outcomes = [outcome for lane in running for outcome in lane.outcomes]
+            if len(outcomes) > shown:
+                shown = len(outcomes)
+                print(f"{shown} campaigns have ended", file=sys.stderr, flush=True)
+            time.sleep(0.05)
+    finally:
+        for lane in running:
+            lane.kill()
+    return [outcome for lane in running for outcome in lane.outcomes]
 
 
-def _again(name: str, seed: int, campaigns: list[Campaign], work: Path, failures: Path) -> int:
+def _again(name: str, seed: int, campaigns: Sequence[Campaign], work: Path, failures: Path) -> int:
     """Run one case again, in this process."""
     name, _, number = name.rpartition(":")
     [campaign] = [one for one in campaigns if one.name == name]

@@ -13,10 +13,12 @@ import sys
 import time
 import traceback
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 HANGS = 180  #: seconds after which a case counts as one that hangs
+_SKIPPED = 3  # exit code of a child that cannot run its campaign
 SAVED = 25  #: failures of a campaign whose inputs are saved
 _COUNTS = struct.Struct("<4qd")  # next case, cases, failures, whether a case runs, when it began
 
@@ -82,14 +84,14 @@ class Campaign(ABC):
     share = 1.0  #: of the time, relative to other campaigns
     memory = 0  #: GiB of address space that a case may use; 0: no limit
 
-    def set_up(self, folder: Path) -> None:
+    def set_up(self, folder: Path) -> None:  # noqa: B027 (most campaigns need none)
         """Prepare what all cases use; `Skip` says why this machine cannot."""
 
     @abstractmethod
     def run(self, case: Case) -> None:
         """One case."""
 
-    def tear_down(self) -> None:
+    def tear_down(self) -> None:  # noqa: B027
         """Undo `set_up`."""
 
 
@@ -107,58 +109,88 @@ class Counts:
         self._memory[:] = _COUNTS.pack(*values)
 
 
-def run_campaign(campaign: Campaign, seed: int, seconds: float, work: Path, failures: Path) -> Outcome:
-    """Run cases in a child until the time is over; after a crash or a hang in another child."""
-    counts = Counts()
-    start = time.monotonic()
-    skipped = ""
-    while not skipped:
-        left = seconds - (time.monotonic() - start)
-        if left <= 0:
-            break
-        folder = work / campaign.name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        status = _watched(campaign, counts, seed, left, folder, failures)
-        if status == 0:
-            break
-        number, cases, failed, running, _ = counts.read()
-        if status == 3 * 256:
-            skipped = (folder / "skipped").read_text()
-        elif not running:
-            Case(campaign.name, seed, number, folder).save("the campaign could not be set up", failures)
-            counts.write(number, cases, failed + 1, 0, 0)
-            break
+class Lane:
+    """Campaigns one after another, each in a child that is replaced after a crash or a hang.
+
+    Args:
+        campaigns: those of the lane, in order; each gets its share of the time.
+        seed: of all cases.
+        seconds: for all campaigns together.
+        work: a folder for scratch files.
+        failures: the folder of failures.
+    """
+
+    def __init__(
+        self, campaigns: Sequence[Campaign], seed: int, seconds: float, work: Path, failures: Path
+    ) -> None:
+        self.outcomes: list[Outcome] = []
+        self._waiting = list(campaigns)
+        self._seed, self._work, self._failures = seed, work, failures
+        self._end = time.monotonic() + seconds
+        self._pid = 0
+        self._begin_next()
+
+    def poll(self) -> bool:
+        """Look after the child; whether a campaign still runs."""
+        if not self._waiting:
+            return False
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        if pid:
+            self._pid = 0
+            self._child_ended(status)
         else:
-            problem = f"the case ended its process or hung (status {status})"
-            Case(campaign.name, seed, number, folder).save(problem, failures)
-            counts.write(number + 1, cases + 1, failed + 1, 0, 0)
-            _say(f"{campaign.name}:{number}: {problem}")
-    shutil.rmtree(work / campaign.name, ignore_errors=True)
-    _, cases, failed, _, _ = counts.read()
-    return Outcome(campaign.name, cases, failed, time.monotonic() - start, skipped)
-
-
-def _watched(
-    campaign: Campaign, counts: Counts, seed: int, seconds: float, folder: Path, failures: Path
-) -> int:
-    """The wait status of a child that runs cases; it is killed if one takes too long."""
-    pid = os.fork()
-    if pid == 0:
-        os._exit(_child(campaign, counts, seed, seconds, folder, failures))
-    try:
-        while True:
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                return status
-            _, _, _, running, began = counts.read()
+            _, _, _, running, began = self._counts.read()
             if running and time.monotonic() - began > HANGS:
-                os.kill(pid, signal.SIGKILL)
-            time.sleep(0.05)
-    except BaseException:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise
+                os.kill(self._pid, signal.SIGKILL)
+        return bool(self._waiting)
+
+    def kill(self) -> None:
+        """End the child."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+
+    def _begin_next(self) -> None:
+        """Begin the next campaign, if there is one."""
+        if self._waiting:
+            share = self._waiting[0].share / sum(campaign.share for campaign in self._waiting)
+            self._counts = Counts()
+            self._began = time.monotonic()
+            self._until = self._began + share * max(self._end - self._began, 1)
+            self._start_child()
+
+    def _start_child(self) -> None:
+        campaign = self._waiting[0]
+        self._folder = self._work / campaign.name
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True)
+        seconds = self._until - time.monotonic()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os._exit(_child(campaign, self._counts, self._seed, seconds, self._folder, self._failures))
+
+    def _child_ended(self, status: int) -> None:
+        """Take the next campaign, or after a crash the next case of this one."""
+        number, cases, failed, running, _ = self._counts.read()
+        name, skipped = self._waiting[0].name, ""
+        if status:
+            exit_code = os.waitstatus_to_exitcode(status)
+            if exit_code == _SKIPPED:
+                skipped = (self._folder / "skipped").read_text()
+            else:
+                what = "the case" if running else "the preparation"
+                problem = f"{what} ended its process or hung (status {exit_code})"
+                Case(name, self._seed, number, self._folder).save(problem, self._failures)
+                _say(f"{name}:{number}: {problem}")
+                self._counts.write(number + 1, cases + running, failed + 1, 0, 0)
+                if running and time.monotonic() < self._until:
+                    self._start_child()
+                    return
+        shutil.rmtree(self._folder, ignore_errors=True)
+        _, cases, failed, _, _ = self._counts.read()
+        self.outcomes.append(Outcome(name, cases, failed, time.monotonic() - self._began, skipped))
+        self._waiting = self._waiting[1:]
+        self._begin_next()
 
 
 def _child(
@@ -186,7 +218,7 @@ def _child(
             counts.write(number, cases, failed, 0, 0)
     except Skip as skip:
         (folder / "skipped").write_text(str(skip))
-        return 3
+        return _SKIPPED
     except BaseException:
         traceback.print_exc()
         return 1

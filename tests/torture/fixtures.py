@@ -113,20 +113,20 @@ def _make(fixtures: Fixtures) -> None:
     generator = random.Random(1)
     fixtures.folder.mkdir(parents=True, exist_ok=True)
     sentiment_files(fixtures.files, {"train": 60, "dev": 20})
-    sentiment_recipe(fixtures.recipe, updates=24)
+    sentiment_recipe(fixtures.recipe, updates=16)
     recipe = Recipe.load(fixtures.recipe)
     prepare(recipe.data, fixtures.files, fixtures.prepared, progress=Progress())
     train(recipe, fixtures.prepared, fixtures.run, device="cpu", progress=Progress())
     _train_and_kill(recipe, fixtures)
     small_parser(fixtures.parser)
     fixtures.texts.mkdir()
-    for split, count in {"train": 1500, "dev": 40}.items():
+    for split, count in {"train": 600, "dev": 40}.items():
         rows = [
             json.dumps({"text": sentence(generator), "label": generator.choice(["good", "bad"])})
             for _ in range(count)
         ]
         (fixtures.texts / f"{split}.jsonl").write_text("".join(f"{row}\n" for row in rows))
-    fixtures.lines.write_text("".join(f"{sentence(generator)}\n" for _ in range(3000)))
+    fixtures.lines.write_text("".join(f"{sentence(generator)}\n" for _ in range(2100)))
     splits = {split: {"file": f"{split}.jsonl"} for split in ("train", "dev")}
     content: dict[str, Any] = {
         "data": {

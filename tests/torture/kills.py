@@ -169,7 +169,7 @@ class Signals(OfCommands):
     def run(self, case: Case) -> None:
         command, output = self.chosen(case)
         number = case.random.choice([signal.SIGINT, signal.SIGTERM])
-        fresh = case.random.random() < 0.25
+        fresh = case.random.random() < 0.1
         victim = Victim(command.arguments(output), self.folder, fresh=fresh)
         victim.wait_for_handlers()
         time.sleep(case.random.uniform(0, 1.1) * command.seconds + 2.0 * fresh * case.random.random())

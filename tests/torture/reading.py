@@ -111,7 +111,7 @@ class Brackets(Readings):
         trees = outcome(read_all, "<stream>")
         one = outcome(lambda: Tree.from_brackets(text, unary="keep", strip=stripped))
         lines = outcome(lambda: list(read_tree_lines(StringIO(text, newline="\n"), unary="keep")))
-        for tree in [one] + [*(trees if isinstance(trees, list) else ())]:
+        for tree in [one, *(trees if isinstance(trees, list) else ())]:
             if isinstance(tree, Tree):
                 again = Tree.from_brackets(str(tree), unary="keep", strip=False)
                 case.check(again == tree, f"{tree!r} reads back as {again!r}")

@@ -127,8 +127,9 @@ def _status(answer: bytes) -> int | None:
 
 def _valid() -> bytes:
     body = json.dumps(PLAIN).encode()
-    head = f"POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    lines = ["POST /v1/classify HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    lines += [f"Content-Length: {len(body)}", "", ""]
+    return "\r\n".join(lines).encode() + body
 
 
 def _request(generator: random.Random) -> bytes:

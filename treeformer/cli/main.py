@@ -84,7 +84,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 class _StandardStream(FileIO):
-    """Standard input or output. Its errors name it, and using it is an error if it was closed at the start."""
+    """Standard input or output; its errors name it, and using it is one if it was closed at the start."""
 
     def __init__(self, number: int, mode: str, *, is_closed: bool) -> None:
         super().__init__(number, mode, closefd=False)
@@ -92,15 +92,15 @@ class _StandardStream(FileIO):
         self._title = ("standard input", "standard output")[number]
         self.name = ("<stdin>", "<stdout>")[number]
 
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         with self._named_errors():
             return super().readinto(buffer)
 
-    def readall(self) -> bytes | None:
+    def readall(self) -> bytes:
         with self._named_errors():
             return super().readall()
 
-    def write(self, data: ReadableBuffer) -> int | None:
+    def write(self, data: ReadableBuffer, /) -> int:
         with self._named_errors():
             return super().write(data)
 
