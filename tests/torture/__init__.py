@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 
 def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[list[Campaign]]:
-    """All campaigns, in two lanes that run at the same time: against commands, and within a process."""
+    """All campaigns, in two lanes that run at the same time: against commands; and against readers."""
     from tests.torture import damage, disks, files, kills, reading, service
 
     against_commands: list[Campaign] = [
-        service.Service(),
         kills.Kills(commands),
         kills.Signals(commands),
         kills.Writers(commands),
@@ -26,6 +25,7 @@ def all_campaigns(fixtures: Fixtures, commands: Mapping[str, Command]) -> list[l
         damage.Memory(fixtures),
     ]
     against_readers: list[Campaign] = [
+        service.Service(),
         reading.Trees(),
         reading.Brackets(),
         reading.Conllu(),

@@ -43,9 +43,7 @@ class Damage(Campaign):
         case.keep(path.name, path.read_bytes())
         victim, answer = self._answer(kind, copy)
         if victim.wait():
-            check_refusal(
-                victim, str(path), *([str(copy / "run" / "state")] if "state" in path.parts else [])
-            )
+            check_refusal(victim, path.name, *([f"{path.parent}: "] if "state" in path.parts else []))
         else:
             case.check("Traceback" not in victim.errors, f"{victim}: {victim.errors[-2000:]}")
             expected = self.expected[kind][1]

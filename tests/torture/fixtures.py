@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from treeformer.training.recipe import Recipe
+    from treeformer.trees import Tree
 
 WORDS = [
     "the",
@@ -57,8 +58,8 @@ WORDS = [
     "?",
 ]
 TEXTS = ["The film is good.", "A dull story, but the actors are great!", "It seems plain.", "Awful"]
-PARSER_LABELS = ["S", "NP", "VP", "PP", "S+VP", "FRAG"]
-PARSER_TAGS = ["DT", "NN", "VBZ", "IN", "JJ", ".", ","]
+LABELS = ["S", "NP", "VP", "PP", "FRAG"]
+TAGS = ["DT", "NN", "VBZ", "IN", "JJ", ".", ","]
 
 
 class Fixtures:
@@ -71,7 +72,7 @@ class Fixtures:
         self.prepared = folder / "prepared"
         self.run = folder / "run"
         self.stopped = folder / "stopped"  #: the same run, killed before its last update
-        self.parser = folder / "parser"  #: a network that has learnt nothing, 20 kB
+        self.parser = folder / "parser"  #: a small one, which has not learnt much
         self.labelled = folder / "labelled.yaml"  #: prepares `texts` with the small parser
         self.texts = folder / "texts"
         self.lines = folder / "lines.txt"
@@ -118,7 +119,7 @@ def _make(fixtures: Fixtures) -> None:
     prepare(recipe.data, fixtures.files, fixtures.prepared, progress=Progress())
     train(recipe, fixtures.prepared, fixtures.run, device="cpu", progress=Progress())
     _train_and_kill(recipe, fixtures)
-    small_parser(fixtures.parser)
+    _small_parser(fixtures)
     fixtures.texts.mkdir()
     for split, count in {"train": 600, "dev": 40}.items():
         rows = [
@@ -163,37 +164,40 @@ def _train_and_kill(recipe: Recipe, fixtures: Fixtures) -> None:
             return
 
 
-def small_parser(folder: Path) -> None:
-    """Write an embedded parser with random weights."""
-    import torch
-    from safetensors.torch import save_file
+def _small_parser(fixtures: Fixtures) -> None:
+    """Train an embedded parser for a moment."""
+    from treeformer.progress import Progress
+    from treeformer.training.parser_training import ParserRecipe, train_parser
 
-    from treeformer.parsing.network import NetworkSizes, ParserNetwork
-    from treeformer.parsing.weights import stored
-
-    torch.manual_seed(1)
+    trees = fixtures.folder / "trees"
+    trees.mkdir()
+    text = "".join(f"{_tree(random.Random(number))}\n" for number in range(60))
+    (trees / "train.trees").write_text(text)
     sizes = {
-        "words": len(WORDS),
         "buckets": 50,
-        "labels": len(PARSER_LABELS),
-        "tags": len(PARSER_TAGS),
         "word_width": 8,
         "width": 16,
         "layers": 1,
         "heads": 2,
         "inner": 16,
         "span_width": 8,
-        "distances": 8,
     }
-    network = ParserNetwork(NetworkSizes(**sizes))
-    folder.mkdir(parents=True)
-    save_file(stored(network.state_dict(), 8), folder / "parser.safetensors")
-    description = {
+    content = {
         "name": "small",
         "language": "en",
-        "sizes": sizes,
-        "labels": PARSER_LABELS,
-        "tags": PARSER_TAGS,
-        "words": WORDS,
+        "trees": [{"file": "train.trees", "licence": "none"}],
+        "network": {**sizes, "bits": 8},
+        "learning": {"updates": 20, "batch_words": 500, "rare": 1},
     }
-    (folder / "parser.json").write_text(json.dumps(description, indent=0))
+    recipe = ParserRecipe.model_validate(content)
+    train_parser(recipe, trees, fixtures.parser, device="cpu", progress=Progress())
+
+
+def _tree(generator: random.Random) -> Tree:
+    """A tree of common words, tags and labels."""
+    from treeformer.trees import Tree, random_tree
+
+    words = sentence(generator).split()
+    shape = random_tree(words, seed=generator.randrange(1000))
+    tags, labels = generator.choices(TAGS, k=len(words)), generator.choices(LABELS, k=len(shape))
+    return Tree(words, tags, labels, shape.spans)

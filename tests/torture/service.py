@@ -21,16 +21,7 @@ from tests.torture.mutation import (
     random_tree,
 )
 
-PATHS = [
-    "/v1/classify",
-    "/v1/parse",
-    "/v1/attention",
-    "/v1/translate",
-    "/v1/info",
-    "/",
-    "/health",
-    "/metrics",
-]
+PATHS = ["/v1/classify", "/v1/models", "/", "/healthz", "/metrics", "/docs", "/openapi.json", "/../x"]
 HEADERS = [
     *(
         "Content-Type: application/json",
@@ -60,7 +51,7 @@ HEADERS = [
         f"Y: {'y' * 3000}",
     ),
 ]
-PLAIN = {"texts": ["A gorgeous, witty, seductive movie."]}
+PLAIN = {"inputs": ["A gorgeous, witty, seductive movie."]}
 SECONDS = 40
 
 
@@ -71,7 +62,7 @@ class Service(Campaign):
     share = 3.0
 
     def set_up(self, folder: Path) -> None:
-        self.service = ServiceProcess()
+        self.service = ServiceProcess("--processes", "1")
         address = urlsplit(self.service.address)
         self.address = (address.hostname or "127.0.0.1", address.port or 80)
 
@@ -134,12 +125,14 @@ def _valid() -> bytes:
 
 def _request(generator: random.Random) -> bytes:
     """A request: mostly well-formed around a damaged body."""
-    question = generator.choice(
+    path, question = generator.choice(
         [
-            {"texts": [line_of_text(generator) for _ in range(generator.randint(0, 3))]},
-            {"trees": [str(random_tree(generator)) for _ in range(generator.randint(0, 2))]},
-            {"text": line_of_text(generator), "parser": "embedded"},
-            {"texts": [characters(generator, 30)], "model": "first", "beams": 2},
+            ("/v1/classify", {"inputs": [line_of_text(generator) for _ in range(generator.randint(0, 3))]}),
+            ("/v1/classify", {"inputs": [str(random_tree(generator))], "trees": True, "exact": True}),
+            ("/v1/classify", {"inputs": [line_of_text(generator)], "shape": "random", "seed": 7}),
+            ("/v1/parse", {"inputs": [line_of_text(generator)], "parser": "embedded"}),
+            ("/v1/translate", {"inputs": [line_of_text(generator)], "attention": True}),
+            ("/v1/attention", {"input": characters(generator, 30), "part": {"kind": "word", "index": 0}}),
         ]
     )
     if generator.random() < 0.6:
@@ -147,9 +140,8 @@ def _request(generator: random.Random) -> bytes:
     body = dumped(question).encode("utf-8", "replace")
     if generator.random() < 0.3:
         body = damaged_bytes(generator, body)
-    path = generator.choice(
-        PATHS[:4] if generator.random() < 0.8 else [*PATHS, f"/{characters(generator, 4)}"]
-    )
+    if generator.random() < 0.1:
+        path = generator.choice([*PATHS, f"/{characters(generator, 4)}"])
     if generator.random() < 0.05:
         path = damaged(generator, path)
     method = generator.choice(["POST"] * 12 + ["GET", "PUT", "HEAD", "OPTIONS", "BREW", ""])
