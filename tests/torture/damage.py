@@ -18,7 +18,7 @@ class Damage(Campaign):
     """One flipped bit, or a file cut short: one line that names the file, or the identical answer."""
 
     name = "damaged files"
-    share = 5.0
+    share = 6.0
 
     def __init__(self, fixtures: Fixtures) -> None:
         self.fixtures = fixtures

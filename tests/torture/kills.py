@@ -141,6 +141,7 @@ class Kills(OfCommands):
 
     name = "kill"
     share = 8.0
+    commands = ("parse", "prepare", "train", "parse", "prepare", "train", "workers")
 
     def run(self, case: Case) -> None:
         command, output = self.chosen(case)

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from treeformer.configuration import printable
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.processor import TreeProcessor
 from treeformer.evaluation.accuracy import Accuracy
@@ -144,7 +145,7 @@ def corpus_of(run: Path, data: str | Path | None, processor: TreeProcessor) -> P
     """The corpus of a run, or another one prepared with the same tokens, labels and classes."""
     folder = data or run_facts(run).get("prepared")
     if not isinstance(folder, str | Path) or not Path(folder).is_dir():
-        where = "is not known" if folder is None else f"was {folder!r:.200}, which is no folder"
+        where = "is not known" if folder is None else f"was {printable(str(folder))}, which is no folder"
         raise ValueError(f"{run}: its prepared corpus {where}; name it with --data PREPARED")
     corpus = PreparedCorpus.open(folder)
     for name in ("kind", "classes", "labels"):
