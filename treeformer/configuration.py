@@ -78,6 +78,13 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
+def first_problem(error: ValidationError) -> str:
+    """The first of pydantic's problems as ``key: message``, in one line."""
+    problem = error.errors()[0]
+    key = ".".join(map(str, problem["loc"]))
+    return printable(f"{key}: {problem['msg']}" if key else problem["msg"])
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file; ``ValueError`` names the file if it holds anything else."""
     try:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
-from treeformer.configuration import printable
+from treeformer.configuration import first_problem
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.split import Split
 from treeformer.data.vocabulary import IGNORED
@@ -88,11 +88,8 @@ def load_predictions(path: Path) -> Sequence[Prediction]:
         try:
             predictions.append(adapter.validate_json(line))
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(map(str, first["loc"]))
-            problem = f"{key}: {first['msg']}" if key else first["msg"]
             raise ValueError(
-                f"{path}:{number}: expected predictions of treeformer evaluate: {printable(problem)}"
+                f"{path}:{number}: expected predictions of treeformer evaluate: {first_problem(error)}"
             ) from error
     return predictions
 
