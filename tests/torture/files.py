@@ -28,7 +28,7 @@ class Tables(Readings):
     """Labelled files: JSON lines, CSV, TSV and Parquet, read as ``prepare`` does."""
 
     name = "labelled files"
-    share = 2.5
+    share = 3.0
 
     def run(self, case: Case) -> None:
         from treeformer.data.tasks.labelled import LabelledTask
@@ -112,7 +112,7 @@ class Recipes(Readings):
     """Damaged recipes and overrides."""
 
     name = "recipes"
-    share = 3.0
+    share = 2.0
 
     def set_up(self, folder: Path) -> None:
         import yaml
@@ -149,7 +149,7 @@ class Overrides(Readings):
     """``--set`` with any key and value."""
 
     name = "overrides"
-    share = 1.5
+    share = 1.0
 
     def set_up(self, folder: Path) -> None:
         super().set_up(folder)
@@ -200,7 +200,7 @@ class Jsons(Readings):
     """Damaged JSON files of prepared corpora, runs and parsers, each opened as the commands do."""
 
     name = "JSON of our folders"
-    share = 3.0
+    share = 2.0
 
     def __init__(self, fixtures: Fixtures) -> None:
         self.fixtures = fixtures
@@ -278,7 +278,7 @@ class Splits(Readings):
     """Damaged Arrow files: an error that names the file, or examples that can be read."""
 
     name = "Arrow splits"
-    share = 1.5
+    share = 3.0
 
     def __init__(self, fixtures: Fixtures) -> None:
         self.fixtures = fixtures
@@ -303,7 +303,7 @@ class Weights(Readings):
     """Damaged safetensors: of a run, of a checkpoint and of a parser."""
 
     name = "safetensors"
-    share = 2.0
+    share = 1.5
 
     def __init__(self, fixtures: Fixtures) -> None:
         self.fixtures = fixtures

@@ -164,7 +164,7 @@ class Signals(OfCommands):
     """SIGINT and SIGTERM at random moments: status 130, no traceback, no process left, resumable."""
 
     name = "signals"
-    share = 4.0
+    share = 5.0
     commands = ("parse", "workers", "prepare", "train")
 
     def run(self, case: Case) -> None:

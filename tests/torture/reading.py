@@ -125,7 +125,7 @@ class Conllu(Readings):
     """Damaged CoNLL-U."""
 
     name = "CoNLL-U"
-    share = 2.0
+    share = 3.0
 
     def run(self, case: Case) -> None:
         text = "".join(_sentence(case.random) for _ in range(case.random.randint(1, 3)))
@@ -224,7 +224,7 @@ class Tokens(Readings):
     """Any text through the tokenisers: no visible character is lost, no token is empty."""
 
     name = "tokenizer of text"
-    share = 2.0
+    share = 4.0
 
     def run(self, case: Case) -> None:
         from treeformer.parsing.tokenizer import tokenize
