@@ -127,16 +127,16 @@ def aligned_lines(files: Mapping[str, Path], columns: Mapping[str, Iterator[Any]
 
     Args:
         files: their paths, by role.
-        columns: the lines of each file, by role.
+        columns: the lines of each file, by role; a role without a file is a column of ``file``.
     """
     for number, row in enumerate(zip_longest(*columns.values(), fillvalue=_END), start=1):
         where = getattr(row[0], "location", None) or location(files["file"], number)
         ended = [role for role, value in zip(columns, row, strict=True) if value is _END]
         bad = next((value for value in row if isinstance(value, BadLine)), None)
         if ended:
-            # A column without a file of its own is in the file of examples.
             longer = [files.get(role, files["file"]) for role in columns if role not in ended]
-            problem = f"expected a line for each in {files.get(ended[0], files['file'])}, which ends before"
+            shorter = files.get(ended[0], f"the {ended[0]} of {files['file']}")
+            problem = f"expected a line for each in {shorter}, which ends before"
             bad = BadLine(location(longer[0], number), "without a counterpart", problem)
         yield AlignedLine(where, number, row, bad)
 

@@ -202,14 +202,12 @@ def test_deep_and_damaged_tables_are_named(tmp_path: Path) -> None:
             prepared(recipe(task_of(name)), tmp_path, tmp_path / "out")
 
 
-def test_a_column_of_trees_that_is_shorter_than_its_table_is_named(tmp_path: Path) -> None:
-    """A damaged Parquet file may have columns of different lengths."""
-    file = tmp_path / "a.parquet"
-    for columns in (
-        {"file": iter("ab"), "tree column": iter("a")},
-        {"file": iter("a"), "tree column": iter("ab")},
-    ):
-        first, second = aligned_lines({"file": file}, columns)
-        assert first.bad is None
-        assert second.bad is not None
-        assert second.bad.problem == f"expected a line for each in {file}, which ends before"
+@pytest.mark.parametrize(
+    ("rows", "trees", "shorter"), [("ab", "a", "the tree column of a.parquet"), ("a", "ab", "a.parquet")]
+)
+def test_a_column_of_a_damaged_file_that_ends_early_is_named(rows: str, trees: str, shorter: str) -> None:
+    columns = {"file": iter(rows), "tree column": iter(trees)}
+    first, second = aligned_lines({"file": Path("a.parquet")}, columns)
+    assert first.bad is None
+    assert second.bad is not None
+    assert second.bad.problem == f"expected a line for each in {shorter}, which ends before"
