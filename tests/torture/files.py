@@ -238,8 +238,10 @@ class Jsons(Readings):
 
 
 def _names_of(name: str, path: Path) -> list[str]:
-    """What a message about a file has to name: it or, where files do not fit together, their folder."""
-    return [str(path)] if name.startswith("parser") else [str(path), str(path.parent)]
+    """What a message about a file has to name: it or, where files do not fit together, the other one."""
+    if name.startswith("parser"):
+        return [str(path), str(path.with_name("parser.safetensors"))]
+    return [str(path), str(path.parent)]
 
 
 def _open(name: str, folder: Path) -> object:
