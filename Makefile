@@ -7,10 +7,12 @@ INSTALLED := $(VENV)/.installed
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 HOLD ?=
 PYTEST ?= # more options for make test, such as PYTEST='--durations 30'
+MINUTES ?= 5
+SEED ?= 1
 BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-java test-browser test-encoders docs docs-pages screenshots lint format benchmark constraints clean
+.PHONY: help install demo test torture test-java test-browser test-encoders docs docs-pages screenshots lint format benchmark constraints clean
 
 help: ## list the targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -34,6 +36,9 @@ demo: $(INSTALLED) ## train a Tree Transformer and a Transformer side by side, p
 
 test: $(INSTALLED) ## run the tests and the examples in docstrings, on all cores
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
+
+torture: $(INSTALLED) ## kill, damage and fuzz everything for MINUTES=5, with SEED=1; failures go to .cache/torture
+	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m tests.torture --minutes $(MINUTES) --seed $(SEED)
 
 test-java: $(INSTALLED) ## install CoreNLP into .cache/corenlp (1.4 GB, needs Java and Maven) and test with it
 	$(BIN)/python -m treeformer parser install corenlp --folder .cache/corenlp --language en --language de --language fr

@@ -22,6 +22,7 @@ OUTSIDE = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",
+    "SECURITY.md",
     "examples/demo.py",
     "examples/data/README.md",
     "recipes/*.yaml",

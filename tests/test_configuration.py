@@ -143,3 +143,27 @@ def test_json_of_the_wrong_shape_is_refused_by_file_and_key(tmp_path: Path, text
     path.write_text(text, encoding="latin-1")
     with pytest.raises(ValueError, match=rf"sizes\.json: .*{message}"):
         Sizes.load_json(path)
+
+
+def test_line_breaks_of_keys_and_overrides_do_not_break_the_message(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text('"wi\\ndth": 1\n')
+    with pytest.raises(ValueError, match=r"recipe\.yaml: wi\\ndth: no such key") as raised:
+        _Sizes.load(path)
+    assert "\n" not in str(raised.value)
+    for override in ("a\nb", "wid\nth=1", "x\r\ny=[", "width.a\nb.c=1"):
+        with pytest.raises(ValueError, match=r"^\S+: |^--set ") as raised:
+            _Sizes.load(path, [override])
+        assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_file_full_of_unknown_keys_gives_a_short_message(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text("".join(f"key{number}: 1\n" for number in range(1000)))
+    with pytest.raises(ValueError, match="1000 problems in all") as raised:
+        _Sizes.load(path)
+    assert len(str(raised.value)) < 1000
+
+
+class _Sizes(Settings):
+    width: int = 1

@@ -13,6 +13,8 @@ from typing import Any, Self, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+_SHOWN = 10  # problems of a file that its error lists
+
 
 class Settings(BaseModel):
     """Base class of recipes and their parts: immutable; unknown keys and infinite numbers are errors."""
@@ -45,12 +47,12 @@ class Settings(BaseModel):
         """The settings in the content of a file; ``ValueError`` names the source and the key."""
         key = _infinite(content)
         if key is not None:
-            raise ValueError(f"{source}: {key}: expected a finite number")
+            raise ValueError(f"{source}: {printable(key)}: expected a finite number")
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            problems = "; ".join(_describe(problem["loc"], problem["msg"], cls) for problem in error.errors())
-            raise ValueError(f"{source}: {problems}") from error
+            problems = [_describe(problem["loc"], problem["msg"], cls) for problem in error.errors()]
+            raise ValueError(f"{source}: {printable(_joined(problems))}") from error
 
     @classmethod
     def give_overrides_priority(cls, content: Any, keys: Sequence[str]) -> None:
@@ -65,6 +67,22 @@ def nested_settings(annotation: Any) -> Iterator[type[BaseModel]]:
             yield from nested_settings(subclass)
     for argument in get_args(annotation):
         yield from nested_settings(argument)
+
+
+def printable(text: str) -> str:
+    """The text with escapes for line breaks and other invisible characters, for messages of one line.
+
+    >>> print(printable("a\\nb\\t猫"))
+    a\\nb\\t猫
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first of pydantic's problems as ``key: message``, in one line."""
+    problem = error.errors()[0]
+    key = ".".join(map(str, problem["loc"]))
+    return printable(f"{key}: {problem['msg']}" if key else problem["msg"])
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -121,16 +139,23 @@ def _apply(override: str, content: Any) -> None:
     """Set one key of ``content``."""
     key, equals, text = override.partition("=")
     *parts, last = key.split(".")
+    source = f"--set {printable(override)}"
     if not equals or not all([*parts, last]):
-        raise ValueError(f"--set {override}: expected key=value, as in training.updates=100")
+        raise ValueError(f"{source}: expected key=value, as in training.updates=100")
     for part in parts:
         if not isinstance(content, dict):
             break
         content[part] = copy(content.get(part, {}))  # a YAML alias shares one dictionary between two keys
         content = content[part]
     if not isinstance(content, dict):
-        raise ValueError(f"--set {override}: {key.rpartition('.')[0] or 'the recipe'} has no keys")
-    content[last] = _read_yaml(text, f"--set {override}")
+        raise ValueError(f"{source}: {printable(key.rpartition('.')[0]) or 'the recipe'} has no keys")
+    content[last] = _read_yaml(text, source)
+
+
+def _joined(problems: Sequence[str]) -> str:
+    """The first problems of a file, and the number of all if there are many."""
+    more = f"; {len(problems)} problems in all" if len(problems) > _SHOWN else ""
+    return "; ".join(problems[:_SHOWN]) + more
 
 
 def _describe(location: tuple[int | str, ...], message: str, kind: type[Settings]) -> str:

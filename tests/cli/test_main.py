@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import treeformer
+
 CAT = "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"
 HANGING = """
 import sys, time
@@ -29,7 +31,7 @@ main()
 def shell(command: str, text: str = "") -> subprocess.CompletedProcess[str]:
     """Run ``treeformer COMMAND`` in a shell, with its redirections."""
     return subprocess.run(
-        ["sh", "-c", f"exec {sys.executable} -m treeformer {command}"],
+        ["sh", "-c", f"{sys.executable} -m treeformer {command}"],
         input=text,
         capture_output=True,
         text=True,
@@ -71,3 +73,67 @@ def test_an_interrupt_during_imports_ends_the_command(
         _, errors = process.communicate()
     assert time.monotonic() - start < 20
     assert (process.returncode, errors) == (130, b"")
+
+
+class TestStreams:
+    @pytest.mark.parametrize(
+        ("command", "message"),
+        [
+            (f"draw '{CAT}' >&-", "standard output: it is closed"),
+            (f"draw '{CAT}' > /dev/full", "standard output: No space left on device"),
+            ("--help >&-", "standard output: it is closed"),
+            ("draw <&-", "standard input: it is closed"),
+            ("score - nothing <&-", "standard input: it is closed"),
+        ],
+    )
+    def test_a_stream_that_fails_is_named(self, command: str, message: str) -> None:
+        result = shell(command)
+        assert (result.returncode, result.stderr) == (1, f"treeformer: {message}\n")
+
+    def test_a_reader_that_leaves_early_ends_the_command_in_silence(self) -> None:
+        result = shell("draw | head -1", f"{CAT}\n" * 20_000)
+        assert (result.returncode, result.stdout, result.stderr) == (0, "         S\n", "")
+
+    def test_closed_errors_do_not_disturb(self) -> None:
+        result = shell(f"draw '{CAT}' 2>&-")
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.startswith("         S\n")
+
+
+class TestPictures:
+    def test_a_picture_that_does_not_fit_leaves_no_file(self, tmp_path: Path) -> None:
+        picture = tmp_path / "tree.svg"
+        result = treeformer("draw", CAT, "--svg", str(picture), largest_file=100)
+        assert result.returncode == 1
+        assert result.stderr == (
+            f"treeformer: {picture}: could not be written (File too large); it is as it was before\n"
+        )
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_device_that_fails_is_named_and_stays(self) -> None:
+        result = treeformer("draw", CAT, "--svg", "/dev/full")
+        assert (result.returncode, result.stderr) == (1, "treeformer: /dev/full: No space left on device\n")
+
+    def test_a_device_can_be_written_to(self) -> None:
+        assert treeformer("draw", CAT, "--svg", "/dev/stdout").stdout.startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["parse", "--workers", "9" * 30],
+        ["prepare", "r.yaml", "--output", "o", "--workers", "9" * 30],
+        ["train", "r.yaml", "--data", "d", "--output", "o", "--seed", "9" * 30],
+        ["train", "r.yaml", "--data", "d", "--output", "o", "--seed", "-1"],
+    ],
+)
+def test_absurd_numbers_are_refused_by_the_name_of_the_option(arguments: list[str]) -> None:
+    result = treeformer(*arguments)
+    assert result.returncode == 2
+    assert f"Invalid value for '{arguments[-2]}'" in result.stderr
+
+
+def test_the_message_for_an_error_is_one_line() -> None:
+    result = treeformer("train", "recipes/sst5.yaml", "--data", "d", "--output", "o", "--set", "a\nb")
+    assert result.returncode == 1
+    assert result.stderr == "treeformer: --set a\\nb: expected key=value, as in training.updates=100\n"

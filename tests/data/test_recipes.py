@@ -43,7 +43,13 @@ def test_there_is_a_recipe_for_every_task_of_the_paper() -> None:
     [
         ("data.task.clases=2", r"data\.task\.clases: no such key, did you mean classes\?"),
         ("data.task.name=sts", "data.task: expected a name out of sst, imdb, .*, got 'sts'"),
+        ("data.task.name=[sst]", r"data.task: expected a name out of sst, imdb, .*, got \['sst'\]"),
+        ("data.task.name={a: b}", "data.task: expected a name out of sst"),
         ("data.vocabulary={kind: bpe, size: 1001}", "multiple of 8"),
+        (
+            "data.vocabulary={kind: bpe, size: 1000000000}",
+            "vocabulary.bpe.size: .* less than or equal to 1048576",
+        ),
         ("data.task.splits={dev: {file: a}}", "expected a split train, got dev"),
         ("data.task.splits={train: {file: a}, 'a/b': {file: b}}", "expected names of letters"),
     ],

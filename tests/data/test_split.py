@@ -89,6 +89,27 @@ def test_what_is_no_split_is_refused(tmp_path: Path) -> None:
         writer.add(Example(integers([1]), integers([0]), integers([[0, 1]])))
 
 
+@pytest.mark.parametrize(
+    ("name", "values"), [("node_spans", [0, 2, 1]), ("node_targets", [1, 1]), ("leaf_targets", [1, 1, 1])]
+)
+def test_spans_and_targets_are_as_many_as_nodes_and_leaves(
+    name: str, values: list[int], tmp_path: Path
+) -> None:
+    whole = Example(
+        integers([1, 2]),
+        integers([1]),
+        integers([[0, 2]]),
+        leaf_targets=integers([0, 0]),
+        node_targets=integers([0]),
+    )
+    writer = SplitWriter()
+    writer.add(whole)
+    writer.add(whole._replace(**{name: integers(values)}))
+    writer.write(tmp_path / "a.arrow")
+    with pytest.raises(ValueError, match=rf"a\.arrow: not a prepared split: column {name}: .* in example 1$"):
+        Split(tmp_path / "a.arrow")
+
+
 def test_shares_are_parts_of_each_other_and_always_the_same(tmp_path: Path) -> None:
     split = random_split(tmp_path / "train.arrow", 40)
     shares = [split.share(share) for share in (0.1, 0.25, 0.5, 1.0)]

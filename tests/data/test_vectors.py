@@ -74,6 +74,7 @@ def test_what_is_not_asked_for_is_not_kept(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", r"vectors\.txt: expected a word and its numbers on each line, found an empty file"),
+        (f"3 {'9' * 5000}\nthe 1 2\n", r"vectors\.txt:2: expected a word and 1 numbers"),
         ("the\n", r"vectors\.txt:1: expected a word and its numbers, separated by spaces, found 'the'"),
         ("the\t1\t2\n", r"vectors\.txt:1: expected a word and its numbers, separated by spaces"),
         (

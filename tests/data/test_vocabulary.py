@@ -102,3 +102,10 @@ def test_what_is_no_vocabulary_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(ValueError, match=r"tokenizer\.json: not a tokenizer"):
         load_vocabulary(tmp_path)
+
+
+def test_a_line_break_in_a_damaged_tokenizer_does_not_break_the_message(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text('{"version": "a\\nb"}')
+    with pytest.raises(ValueError, match=r"tokenizer\.json: not a tokenizer: ") as raised:
+        load_vocabulary(tmp_path)
+    assert len(str(raised.value).splitlines()) == 1

@@ -98,6 +98,19 @@ class TestInstalled:
         with pytest.raises(ValueError, match=rf"{MANIFEST}: expected a JSON object"):
             load_encoder(folder)
 
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ('{"name": ["tiny"]}', "name: expected the name of an encoder"),
+            ('{"name": "other", "sha256": ["a"]}', "sha256: expected a checksum for each file"),
+            ('{"name": "other", "sha256": {"config.json": 1}}', "sha256: expected a checksum for each file"),
+        ],
+    )
+    def test_a_manifest_of_the_wrong_shape(self, content: str, message: str, folder: Path) -> None:
+        (folder / MANIFEST).write_text(content)
+        with pytest.raises(ValueError, match=rf"{MANIFEST}: {message}"):
+            load_encoder(folder)
+
     def test_another_encoder_than_the_expected_one_is_refused(self, folder: Path) -> None:
         assert load_encoder("tiny", sha256=encoder_sha256("tiny")).name == "tiny"
         with pytest.raises(ValueError, match=r"expected the encoder with SHA-256 123, found \w{64}"):

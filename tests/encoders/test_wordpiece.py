@@ -56,6 +56,7 @@ def test_a_vocabulary_is_the_same_from_both_kinds_of_files() -> None:
         (b"\xff\xfe", "vocab.txt", "expected the vocabulary of a BERT"),
         (b"{", "tokenizer.json", "expected the vocabulary of a BERT"),
         (b"[]", "tokenizer.json", "expected the vocabulary of a BERT"),
+        (b"[" * 100_000, "tokenizer.json", "expected the vocabulary of a BERT"),
         (b'{"model": {"vocab": [["a", 0.1]]}}', "tokenizer.json", "expected the vocabulary of a BERT"),
         (b'{"model": {"vocab": {"a": 1}}}', "tokenizer.json", "expected the vocabulary of a BERT"),
         (b"a\nb\n", "vocab.txt", r"not the vocabulary of a BERT, \[PAD\] is missing"),

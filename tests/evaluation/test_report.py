@@ -147,4 +147,7 @@ def test_the_corpus_must_be_there_and_fit(runs: Path, tmp_path: Path) -> None:
     (run / "run.json").write_text(json.dumps({**facts, "prepared": str(tmp_path / "gone")}))
     with pytest.raises(ValueError, match="gone, which is no folder; name it with --data"):
         evaluate(run, "dev", device="cpu")
+    (run / "run.json").write_text(json.dumps({**facts, "prepared": 5}))
+    with pytest.raises(ValueError, match="was 5, which is no folder; name it with --data"):
+        evaluate(run, "dev", device="cpu")
     assert evaluate(run, "dev", data=runs / "sentiment" / "prepared", device="cpu").facts["examples"] == 20

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from treeformer.configuration import first_problem
 from treeformer.storage import write_json
 
 
@@ -17,8 +18,11 @@ class Record(BaseModel):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a JSON file."""
-        return cls.model_validate_json(path.read_bytes())
+        """Read a JSON file; ``ValueError`` names the file and the key if it holds anything else."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise ValueError(f"{path}: {first_problem(error)}") from error
 
     def save(self, path: Path) -> None:
         """Write a JSON file, whole or not at all."""

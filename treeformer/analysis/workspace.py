@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+
+from pydantic import ValidationError
 
 import treeformer
 from treeformer.analysis.experiments import Cell, Row
 from treeformer.analysis.results import AttentionShare, RunResult, SplitScores
 from treeformer.analysis.runner import Command, Job
 from treeformer.analysis.runner import treeformer as command
+from treeformer.configuration import first_problem, read_json
 from treeformer.data.corpus import MANIFEST
 from treeformer.evaluation.predictions import predictions_path
 from treeformer.inference.loading import run_facts
@@ -107,7 +108,7 @@ class Workspace:
         """The command that prepares the corpus of a row, if it is not there with the same recipe."""
         recipe, output = self.recipe(row), self.prepared(row)
         try:
-            manifest = json.loads((output / MANIFEST).read_text(encoding="utf-8"))
+            manifest = read_json(output / MANIFEST)
             if not changes_since(manifest["recipe"], recipe.data):
                 return []
         except (FileNotFoundError, ValueError, KeyError):  # no corpus, or one of another version
@@ -158,12 +159,19 @@ def _split_scores(run: Path, split: str) -> SplitScores | None:
     """The scores that ``treeformer evaluate`` saved for a finished run; None if there are none."""
     path = predictions_path(run, split).with_suffix(".scores.json")
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except FileNotFoundError:
         return None
-    if not content["run"].get("finished"):
+    facts = content.get("run")
+    if not isinstance(facts, dict):
+        raise ValueError(f"{path}: run: expected the facts of a run")
+    if not facts.get("finished"):
         return None
-    return SplitScores(**{name: content[name] for name in SplitScores.model_fields})
+    try:
+        scores = {name: content[name] for name in SplitScores.model_fields if name in content}
+        return SplitScores.model_validate(scores)
+    except ValidationError as error:
+        raise ValueError(f"{path}: {first_problem(error)}") from error
 
 
 def attention_path(run: Path, split: str) -> Path:

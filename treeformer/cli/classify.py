@@ -12,6 +12,7 @@ import typer
 
 from treeformer.cli import answer_options as option
 from treeformer.cli.answer_options import Input, in_chunks, inputs_of, report_failures
+from treeformer.cli.pictures import write_picture
 from treeformer.trees.files import numbered_lines
 
 if TYPE_CHECKING:
@@ -109,7 +110,4 @@ def _draw(classifier: Classifier, inputs: list[Input], svg: Path) -> None:
     [answer] = classifier(inputs)
     report_failures(answer.failures)
     picture = classified_svg(answer, classifier.classes)
-    if str(svg) == "-":
-        print(picture)
-    else:
-        svg.write_text(picture, encoding="utf-8")
+    write_picture(picture, svg)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from treeformer.cli.pictures import write_picture
 from treeformer.trees import read_trees, to_svg, to_text
 
 
@@ -37,7 +38,4 @@ def command(
     if len(drawn) != 1:
         raise ValueError(f"--svg draws one tree, got {len(drawn)}")
     picture = to_svg(drawn[0])
-    if str(svg) == "-":
-        print(picture)
-    else:
-        svg.write_text(picture, encoding="utf-8")
+    write_picture(picture, svg)

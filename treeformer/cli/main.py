@@ -9,11 +9,15 @@ import errno
 import os
 import signal
 import sys
-from io import BufferedReader, BufferedWriter, RawIOBase, TextIOWrapper
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 _INTERRUPTED = 130  # the status of a command that Ctrl-C ended, as in a shell
 
@@ -38,11 +42,8 @@ def main() -> None:
         message = explain(error)
         if message is None:
             raise
-        if not _can_flush():
-            _drop_output()
-            if isinstance(error, OSError):  # the error of the output itself
-                message = f"standard output: {error.strerror}"
-        print(f"treeformer: {message}", file=sys.stderr)
+        _finish_output()
+        print(f"treeformer: {' '.join(message.splitlines())}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -82,38 +83,58 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-class _ClosedStream(RawIOBase):
-    """A standard stream that was closed before the start: using it is an error."""
+class _StandardStream(FileIO):
+    """Standard input or output; its errors name it, and using it is one if it was closed at the start."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, number: int, mode: str, *, is_closed: bool) -> None:
+        super().__init__(number, mode, closefd=False)
+        self._is_closed = is_closed
+        self._title = ("standard input", "standard output")[number]
+        self.name = ("<stdin>", "<stdout>")[number]
 
-    def readable(self) -> bool:
-        return True
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        with self._named_errors():
+            return super().readinto(buffer)
 
-    def writable(self) -> bool:
-        return True
+    def readall(self) -> bytes:
+        with self._named_errors():
+            return super().readall()
 
-    def readinto(self, buffer: object) -> int:
-        raise OSError(errno.EBADF, "it is closed")
+    def write(self, data: ReadableBuffer, /) -> int:
+        with self._named_errors():
+            return super().write(data)
 
-    def write(self, data: object) -> int:
-        raise OSError(errno.EBADF, "it is closed")
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        if self._is_closed:
+            raise OSError(errno.EBADF, "it is closed", self._title)
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._title) from None
 
 
 def _prepare_streams() -> None:
     """Make text UTF-8 with lines that end with a newline, whatever the environment says."""
     _occupy_closed_descriptors()
-    if sys.stdin is None:
-        sys.stdin = TextIOWrapper(BufferedReader(_ClosedStream("<stdin>")))
-    if sys.stdout is None:
-        sys.stdout = TextIOWrapper(BufferedWriter(_ClosedStream("<stdout>")))
+    # Bytes of the input that are not UTF-8 are found where lines are read.
+    sys.stdin = TextIOWrapper(
+        BufferedReader(_StandardStream(0, "r", is_closed=sys.stdin is None)),
+        encoding="utf-8",
+        errors="surrogateescape",
+        newline="\n",
+    )
+    errors = "strict" if sys.stdout is None else sys.stdout.errors
+    output = _StandardStream(1, "w", is_closed=sys.stdout is None)
+    sys.stdout = TextIOWrapper(
+        BufferedWriter(output),
+        encoding="utf-8",
+        errors=errors,
+        newline="\n",
+        line_buffering=output.isatty(),
+    )
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (open until the end)
-    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are not UTF-8 are found where lines are read
-        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 
 
 def _occupy_closed_descriptors() -> None:
@@ -124,13 +145,12 @@ def _occupy_closed_descriptors() -> None:
     os.close(descriptor)
 
 
-def _can_flush() -> bool:
-    """Whether everything printed so far could be written."""
+def _finish_output() -> None:
+    """Write what was printed so far, as far as that is possible."""
     try:
         sys.stdout.flush()
     except OSError:
-        return False
-    return True
+        _drop_output()
 
 
 def _drop_output() -> None:

@@ -53,7 +53,9 @@ OnePerLine = Annotated[
     bool, typer.Option("--one-per-line", help="Each line is one sentence and gives one tree.")
 ]
 
-Workers = Annotated[int, typer.Option(min=1, help="Number of parser processes.", rich_help_panel=_RUN)]
+Workers = Annotated[
+    int, typer.Option(min=1, max=1024, help="Number of parser processes.", rich_help_panel=_RUN)
+]
 EngineName = Annotated[
     Engine,
     typer.Option(help="Local processes, or Ray on the cluster in RAY_ADDRESS.", rich_help_panel=_RUN),

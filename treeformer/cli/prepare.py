@@ -18,7 +18,7 @@ def command(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="Override a key of the recipe, as in data.drop=true.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes that parse.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=1024, help="Number of processes that parse.")] = 1,
 ) -> None:
     """Prepare a corpus: parse what has no trees, learn the vocabulary, write Arrow files.
 

@@ -12,7 +12,7 @@ def command(
     recipe: Annotated[Path, typer.Argument(help="A recipe such as recipes/sst5.yaml.")],
     data: Annotated[Path, typer.Option(help="Folder written by `treeformer prepare`.")],
     output: Annotated[Path, typer.Option(help="Run folder; an unfinished run in it is resumed.")],
-    seed: Annotated[int, typer.Option(help="Seed of weights, order and dropout.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of weights, order and dropout.")] = 1,
     changes: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key, as in training.updates=100."),

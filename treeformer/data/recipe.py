@@ -51,8 +51,8 @@ def _task(content: Any) -> Task:
     if isinstance(content, Task):
         return content
     name = content.get("name") if isinstance(content, dict) else None
-    if name not in TASKS:
-        raise ValueError(f"expected a name out of {', '.join(TASKS)}, got {name!r}")
+    if not isinstance(name, str) or name not in TASKS:
+        raise ValueError(f"expected a name out of {', '.join(TASKS)}, got {name!r:.60}")
     return TASKS[name].model_validate(content)
 
 
@@ -68,7 +68,7 @@ class Subwords(Settings):
     """Byte-pair encoding, learnt from the words of source and target together."""
 
     kind: Literal["bpe"]
-    size: int = Field(ge=MULTIPLE, multiple_of=MULTIPLE, description="number of tokens")
+    size: int = Field(ge=MULTIPLE, le=2**20, multiple_of=MULTIPLE, description="number of tokens")
 
 
 class DataRecipe(Settings):

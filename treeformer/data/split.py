@@ -18,6 +18,7 @@ Integers = NDArray[np.int32]
 
 LISTS = ("input_ids", "node_ids", "node_spans", "leaf_targets", "node_targets", "target_ids")
 NUMBERS = ("label", "group")
+_COUNTS = {"node_spans": ("node_ids", 2), "node_targets": ("node_ids", 1), "leaf_targets": ("input_ids", 1)}
 TEXTS = ("target_text", "target_tokens")  #: the raw reference, and its tokens with spaces between them
 
 
@@ -182,6 +183,19 @@ class Split:
                 self._starts[name] = column.offsets.to_numpy()
                 column = column.values
             self._values[name] = column.to_numpy()
+        self._check_lengths()
+
+    def _check_lengths(self) -> None:
+        """Raise ``ValueError`` unless spans and targets are as many as nodes and leaves, in each example."""
+        for name, (counted, times) in _COUNTS.items():
+            if name in self._starts:
+                expected = times * np.diff(self._starts[counted])
+                wrong = np.flatnonzero(np.diff(self._starts[name]) != expected)
+                if len(wrong):
+                    raise ValueError(
+                        f"{self._path}: not a prepared split: column {name}: expected {times} for each of "
+                        f"{counted}, found another number in example {wrong[0]}"
+                    )
 
     def __reduce__(self) -> tuple[object, ...]:
         return Split, (self._path,)

@@ -53,7 +53,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _width_in_header(line: str) -> int:
     """The width in the header that word2vec writes, ``400000 300``; 0 for another line."""
     fields = line.split(" ")
-    return int(fields[1]) if len(fields) == 2 and all(field.isdecimal() for field in fields) else 0
+    is_header = len(fields) == 2 and all(field.isdecimal() and len(field) < 12 for field in fields)
+    return int(fields[1]) if is_header else 0
 
 
 def _numbers_at_the_end(line: str) -> int:

@@ -16,6 +16,7 @@ from tokenizers.models import BPE, WordLevel
 from tokenizers.trainers import BpeTrainer
 
 from treeformer.caching import TextCache
+from treeformer.configuration import printable
 from treeformer.storage import write_file
 
 START, PAD, END, UNKNOWN = range(4)  #: ids of the special tokens
@@ -145,7 +146,7 @@ def load_vocabulary(folder: Path) -> Vocabulary:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises no narrower exception
-        raise ValueError(f"{path}: not a tokenizer: {error}") from error
+        raise ValueError(f"{path}: not a tokenizer: {printable(str(error))}") from error
     if [tokenizer.id_to_token(number) for number in range(4)] != list(SPECIAL_TOKENS):
         raise ValueError(f"{path}: expected the first tokens {' '.join(SPECIAL_TOKENS)}")
     if not isinstance(tokenizer.model, (BPE, WordLevel)):

@@ -99,11 +99,16 @@ def _check_installed(folder: Path) -> None:
     if not manifest.is_file():
         return
     facts = read_json(manifest)
-    encoder = ENCODERS.get(facts.get("name", ""))
+    name, sums = facts.get("name", folder.name), facts.get("sha256", {})
+    if not isinstance(name, str):
+        raise ValueError(f"{manifest}: name: expected the name of an encoder, got {name!r:.60}")
+    if not isinstance(sums, dict) or not all(isinstance(one, str) for one in sums.values()):
+        raise ValueError(f"{manifest}: sha256: expected a checksum for each file")
+    encoder = ENCODERS.get(name)
     try:
-        check_files(folder, expected_checksums(encoder) if encoder else facts.get("sha256", {}))
+        check_files(folder, expected_checksums(encoder) if encoder else sums)
     except ValueError as error:
-        command = install_command(facts.get("name", folder.name), folder.parent)
+        command = install_command(name, folder.parent)
         raise ValueError(f"{error}; to repair it, run `{command}`") from None
 
 

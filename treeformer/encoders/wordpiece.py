@@ -16,7 +16,7 @@ def vocabulary_of(content: bytes, name: str) -> list[str]:
     try:
         text = content.decode()
         pieces = _pieces_of_json(text) if name.endswith(".json") else text.removesuffix("\n").split("\n")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError(
             f"{name}: expected the vocabulary of a BERT, as vocab.txt or tokenizer.json"
         ) from None

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
+from treeformer.configuration import first_problem
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.split import Split
 from treeformer.data.vocabulary import IGNORED
@@ -72,16 +74,24 @@ def save_predictions(path: Path, predictions: Sequence[Prediction]) -> None:
 
 
 def load_predictions(path: Path) -> Sequence[Prediction]:
-    """Read what `save_predictions` wrote."""
+    """Read what `save_predictions` wrote; ``ValueError`` names file and line if it is anything else."""
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-        if rows and "reference" in rows[0]:
-            return [TranslationPrediction(**row) for row in rows]
-        return [ClassPrediction(**row) for row in rows]
+        lines = path.read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
         raise ValueError(f"{path}: no predictions there; first run treeformer evaluate") from None
-    except (json.JSONDecodeError, TypeError) as error:
-        raise ValueError(f"{path}: expected predictions of treeformer evaluate: {error}") from error
+    if not lines:
+        raise ValueError(f"{path}: expected predictions of treeformer evaluate, found none")
+    predictions: list[Prediction] = []
+    kind: type[Prediction] = TranslationPrediction if b'"reference"' in lines[0] else ClassPrediction
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    for number, line in enumerate(lines, start=1):
+        try:
+            predictions.append(adapter.validate_json(line))
+        except ValidationError as error:
+            raise ValueError(
+                f"{path}:{number}: expected predictions of treeformer evaluate: {first_problem(error)}"
+            ) from error
+    return predictions
 
 
 def column(predictions: Sequence[Prediction], name: str) -> list[Any]:

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from treeformer.configuration import printable
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.processor import TreeProcessor
 from treeformer.evaluation.accuracy import Accuracy
@@ -143,8 +144,8 @@ def value(score: Score) -> float:
 def corpus_of(run: Path, data: str | Path | None, processor: TreeProcessor) -> PreparedCorpus:
     """The corpus of a run, or another one prepared with the same tokens, labels and classes."""
     folder = data or run_facts(run).get("prepared")
-    if folder is None or not Path(folder).is_dir():
-        where = "is not known" if folder is None else f"was {folder}, which is no folder"
+    if not isinstance(folder, str | Path) or not Path(folder).is_dir():
+        where = "is not known" if folder is None else f"was {printable(str(folder))}, which is no folder"
         raise ValueError(f"{run}: its prepared corpus {where}; name it with --data PREPARED")
     corpus = PreparedCorpus.open(folder)
     for name in ("kind", "classes", "labels"):

@@ -19,6 +19,7 @@ from tests.data.corpora import (
 )
 from treeformer.data import preparation
 from treeformer.data.corpus import PreparedCorpus
+from treeformer.data.sample import aligned_lines
 
 ROWS = ({"text": "A fine, old film.", "label": "good"}, {"text": "Dull. I slept.", "label": "bad"})
 
@@ -199,3 +200,14 @@ def test_deep_and_damaged_tables_are_named(tmp_path: Path) -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             prepared(recipe(task_of(name)), tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("rows", "trees", "shorter"), [("ab", "a", "the tree column of a.parquet"), ("a", "ab", "a.parquet")]
+)
+def test_a_column_of_a_damaged_file_that_ends_early_is_named(rows: str, trees: str, shorter: str) -> None:
+    columns = {"file": iter(rows), "tree column": iter(trees)}
+    first, second = aligned_lines({"file": Path("a.parquet")}, columns)
+    assert first.bad is None
+    assert second.bad is not None
+    assert second.bad.problem == f"expected a line for each in {shorter}, which ends before"

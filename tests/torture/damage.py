@@ -1,0 +1,159 @@
+"""Damaged files in every folder that commands read, and the memory of long runs."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from random import Random
+
+from tests.torture.campaigns import Campaign, Case
+from tests.torture.fixtures import Fixtures, sentence
+from tests.torture.victims import Victim, check_refusal, run
+
+TREES = "(S (NP (DT the) (NN film)) (VBZ is))\n(NP (DT the) (JJ great) (NN story))\n(S (NN film) (JJ bad))\n"
+
+
+class Damage(Campaign):
+    """One flipped bit, or a file cut short: one line that names the file, or the identical answer."""
+
+    name = "damaged files"
+    share = 6.0
+
+    def __init__(self, fixtures: Fixtures) -> None:
+        self.fixtures = fixtures
+
+    def set_up(self, folder: Path) -> None:
+        self.folder = folder
+        self.kinds = ["prepared", "resume", "run", "parser", "files"]
+        self.expected = {kind: self._answer(kind, self._copy(kind, f"{kind}-whole")) for kind in self.kinds}
+        for kind, (victim, answer) in self.expected.items():
+            if victim.wait() or not answer:
+                raise RuntimeError(f"{kind}: {victim}: {victim.errors}")
+
+    def run(self, case: Case) -> None:
+        kind = self.kinds[case.number % len(self.kinds)]
+        copy = self._copy(kind, f"{kind}-{case.number}")
+        files = sorted(path for path in self._source(kind, copy).rglob("*") if path.is_file())
+        if kind == "resume":
+            files = [path for path in files if "state" in path.parts] * 3 + files
+        path = case.random.choice(files)
+        what = _damage(case.random, path)
+        case.keep("what", f"{path.relative_to(copy)}: {what}\n")
+        case.keep(path.name, path.read_bytes())
+        victim, answer = self._answer(kind, copy)
+        if victim.wait():
+            check_refusal(victim, path.name, *([f"{path.parent}: "] if "state" in path.parts else []))
+        else:
+            case.check("Traceback" not in victim.errors, f"{victim}: {victim.errors[-2000:]}")
+            expected = self.expected[kind][1]
+            case.check(answer == expected, f"{victim}: another answer after {path.relative_to(copy)}: {what}")
+        victim.clean()
+        shutil.rmtree(copy, ignore_errors=True)
+
+    def _copy(self, kind: str, name: str) -> Path:
+        """A folder with a copy of what a command reads."""
+        copy = self.folder / name
+        fixtures = self.fixtures
+        match kind:
+            case "prepared" | "files":
+                shutil.copytree(fixtures.prepared if kind == "prepared" else fixtures.files, copy / kind)
+            case "parser":
+                shutil.copytree(fixtures.parser, copy / "parser")
+            case _:
+                shutil.copytree(fixtures.stopped if kind == "resume" else fixtures.run, copy / "run")
+        return copy
+
+    def _source(self, kind: str, copy: Path) -> Path:
+        """The folder whose files are damaged."""
+        return copy / {"resume": "run"}.get(kind, kind)
+
+    def _answer(self, kind: str, copy: Path) -> tuple[Victim, bytes]:
+        """A command that has ended, and its answer."""
+        fixtures, output = self.fixtures, copy / "output"
+        training = ["train", fixtures.recipe, "--device", "cpu"]
+        match kind:
+            case "prepared":
+                victim = run([*training, "--data", copy / "prepared", "--output", output], self.folder)
+                return victim, _bytes(output / "model.safetensors")
+            case "resume":
+                output = copy / "run"
+                victim = run([*training, "--data", fixtures.prepared, "--output", output], self.folder)
+                return victim, _bytes(output / "model.safetensors")
+            case "run":
+                arguments = ["classify", "--trees", "--json", "--model", copy / "run", "--device", "cpu"]
+                victim = run(arguments, self.folder, text=TREES.encode())
+                return victim, victim.output
+            case "parser":
+                victim = run(
+                    ["parse", "--parser", copy / "parser"], self.folder, text=b"The film is bad. Great!\n"
+                )
+                return victim, victim.output
+        arguments = ["score", copy / "files" / "dev.phrases", fixtures.files / "dev.phrases", "--json"]
+        victim = run(arguments, self.folder)
+        return victim, victim.output or b"none"
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _damage(generator: Random, path: Path) -> str:
+    """Damage a file; returns what was done."""
+    content = bytearray(path.read_bytes())
+    if not content:
+        return "nothing, it is empty"
+    if generator.random() < 0.25:
+        size = generator.randrange(len(content))
+        path.write_bytes(content[:size])
+        return f"cut from {len(content)} to {size} bytes"
+    place, bit = generator.randrange(len(content)), generator.randrange(8)
+    content[place] ^= 1 << bit
+    path.write_bytes(content)
+    return f"bit {bit} of byte {place} flipped"
+
+
+class Memory(Campaign):
+    """Long runs: memory does not grow from the second quarter to the last."""
+
+    name = "memory"
+    share = 2.0
+    GROWTH = 24 << 20  #: bytes
+
+    def __init__(self, fixtures: Fixtures) -> None:
+        self.fixtures = fixtures
+
+    def set_up(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, case: Case) -> None:
+        lines = case.random.choice([20_000, 40_000])
+        text = "".join(f"{sentence(case.random)}\n" for _ in range(lines)).encode()
+        trees = TREES.encode() * (lines // 3)
+        name, arguments, text = [
+            ("parse", ["parse", "--parser", self.fixtures.parser], text),
+            ("draw", ["draw"], trees),
+            ("classify", ["classify", "--trees", "--json", "--model", self.fixtures.run], trees),
+        ][case.number % 3]
+        victim = Victim(arguments, self.folder, text=text)
+        sizes: list[int] = []
+        while victim.poll() is None:
+            sizes.append(_resident(victim.pid))
+            time.sleep(0.02)
+        case.check(victim.wait() == 0, f"{victim}: {victim.errors[-2000:]}")
+        quarter = len(sizes) // 4
+        if quarter > 5:
+            before, after = max(sizes[quarter : 2 * quarter]), max(sizes[3 * quarter : -1])
+            case.check(
+                after - before < self.GROWTH,
+                f"{name}, {lines} lines: from {before >> 20} to {after >> 20} MiB",
+            )
+        victim.clean()
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory that a process holds alone or with others."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+    except (OSError, IndexError):
+        return 0
