@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares
     from treeformer.models.dynamic_conv import (
         DynamicConvForSequenceClassification as DynamicConvForSequenceClassification,
     )
+    from treeformer.models.linear import LinearConfig as LinearConfig
+    from treeformer.models.linear import LinearForSequenceClassification as LinearForSequenceClassification
     from treeformer.models.transformer import TransformerConfig as TransformerConfig
     from treeformer.models.transformer import (
         TransformerForConditionalGeneration as TransformerForConditionalGeneration,
@@ -86,6 +88,7 @@ _NAMES = {
     ],
     "treeformer.models.conv_seq2seq": ["ConvSeq2SeqConfig", "ConvSeq2SeqForConditionalGeneration"],
     "treeformer.models.bilstm": ["BiLstmConfig", "BiLstmForSequenceClassification"],
+    "treeformer.models.linear": ["LinearConfig", "LinearForSequenceClassification"],
     "treeformer.models.tree_lstm": ["TreeLstmConfig", "TreeLstmForSequenceClassification"],
     "treeformer.models.tree2seq": ["Tree2SeqConfig", "Tree2SeqForConditionalGeneration"],
 }

@@ -145,11 +145,17 @@ def checksum(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def checksums(folder: Path) -> dict[str, str]:
-    """Those of the encoder itself, made from the files of a hub."""
+def folder_of_files(folder: Path) -> Path:
+    """The encoder as ``encoder: FOLDER`` reads it, made from the files of a hub."""
     hub_files(folder / "hub")
     convert(encoder(), folder / "hub", WEIGHTS, "vocab.txt", folder / "scratch", folder / "made")
-    return {name: checksum(folder / "made" / name) for name in (WEIGHTS, TOKENIZER)}
+    return folder / "made"
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """Those of the encoder itself."""
+    made = folder_of_files(folder)
+    return {name: checksum(made / name) for name in (WEIGHTS, TOKENIZER)}
 
 
 def main(files: str, kind: str, known: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,13 +123,10 @@ def _errors_of_transformers(folder: Path) -> Iterator[None]:
 
 
 def _model(folder: Path) -> PreTrainedModel:
-    from transformers import MODEL_MAPPING, AutoConfig, AutoModel
+    from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    if config.is_encoder_decoder or type(config) not in MODEL_MAPPING:
-        raise ValueError(f"{folder}: model_type {config.model_type!r}, expected an encoder such as bert")
-    model_class: Any = MODEL_MAPPING[type(config)]
-    has_pooler = "add_pooling_layer" in inspect.signature(model_class).parameters
+    options = _model_class(config)[1]
     model, report = AutoModel.from_pretrained(
         folder,
         config=config,
@@ -139,7 +136,7 @@ def _model(folder: Path) -> PreTrainedModel:
         use_safetensors=True,
         ignore_mismatched_sizes=True,  # reported below
         output_loading_info=True,
-        **({"add_pooling_layer": False} if has_pooler else {}),
+        **options,
     )
     wrong = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
     if wrong:
@@ -148,6 +145,27 @@ def _model(folder: Path) -> PreTrainedModel:
             f"the first is {wrong[0]}"
         )
     return model.eval()
+
+
+def network_of(content: Mapping[str, Any]) -> PreTrainedModel:
+    """An encoder with random weights, given the content of its ``config.json``."""
+    from transformers import AutoConfig
+
+    config: Any = AutoConfig.for_model(**content)
+    model_class, options = _model_class(config)
+    model: PreTrainedModel = model_class(config, **options)
+    return model
+
+
+def _model_class(config: Any) -> tuple[Any, dict[str, Any]]:
+    """The class of an encoder with this config, and the options that leave out its pooler."""
+    from transformers import MODEL_MAPPING
+
+    if config.is_encoder_decoder or type(config) not in MODEL_MAPPING:
+        raise ValueError(f"model_type {config.model_type!r}, expected an encoder such as bert")
+    model_class: Any = MODEL_MAPPING[type(config)]
+    has_pooler = "add_pooling_layer" in inspect.signature(model_class).parameters
+    return model_class, {"add_pooling_layer": False} if has_pooler else {}
 
 
 def _tokenizer(folder: Path) -> PreTrainedTokenizerFast:

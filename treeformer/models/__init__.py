@@ -7,6 +7,7 @@ from treeformer.models.dynamic_conv import (
     DynamicConvForConditionalGeneration,
     DynamicConvForSequenceClassification,
 )
+from treeformer.models.linear import LinearConfig, LinearForSequenceClassification
 from treeformer.models.transformer import (
     TransformerConfig,
     TransformerForConditionalGeneration,
@@ -28,6 +29,8 @@ __all__ = [
     "DynamicConvConfig",
     "DynamicConvForConditionalGeneration",
     "DynamicConvForSequenceClassification",
+    "LinearConfig",
+    "LinearForSequenceClassification",
     "TransformerConfig",
     "TransformerForConditionalGeneration",
     "TransformerForSequenceClassification",

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.encoding import WordEncoder
+from treeformer.models.encoding import WordEncoder, word_vectors
 from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import check_padding
-from treeformer.nn import BiLstmLayer, ScaledEmbedding, Traces
+from treeformer.nn import BiLstmLayer, Traces
 from treeformer.nn.bilstm import at_positions, mirrored_places
 
 Pooling = Literal["last", "attention"]
@@ -54,19 +54,21 @@ class BiLstmEncoder(WordEncoder):
     def __init__(self, config: BiLstmConfig) -> None:
         super().__init__()
         width = config.d_model if config.embedding_dim is None else config.embedding_dim
-        self.embedding = ScaledEmbedding(config.vocab_size, width, config.pad_token_id)
+        self.embedding, self.pretrained = word_vectors(config, width)
         self.dropout = nn.Dropout(config.dropout)
         widths = [width, *[config.d_model] * (config.encoder_layers - 1)]
         self.layers = nn.ModuleList(BiLstmLayer(width, config.d_model) for width in widths)
 
-    def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
+    def encode(
+        self, input_ids: Tensor, mask: Tensor | None, traces: Traces, vectors: Tensor | None = None
+    ) -> EncoderOutput:
         """States ``[B, n, d]``, undefined in the padding."""
         if mask is None:
             mask = torch.ones_like(input_ids, dtype=torch.bool)
         elif mask.device.type == "cpu":
             check_padding("attention_mask", mask)
         mirror = mirrored_places(mask)
-        states = self.embedding(input_ids)
+        states = self.embedding(input_ids) if vectors is None else vectors
         traces.add_hidden(states)
         for layer in self.layers:
             states = layer(self.dropout(states), mirror)

@@ -6,6 +6,8 @@ from typing import Any
 
 from transformers import PreTrainedConfig
 
+from treeformer.models.pretrained_words import PretrainedSettings
+
 
 class SystemConfig(PreTrainedConfig):
     """Sizes that every system has.
@@ -15,6 +17,8 @@ class SystemConfig(PreTrainedConfig):
         d_model: width of the states.
         dropout: dropout rate; each system documents where it applies.
         num_labels: number of labels of a classifier.
+        pretrained: the encoder that gives the vectors of words in the place of a table, see
+            `PretrainedSettings`; None for a table.
     """
 
     attribute_map = {"hidden_size": "d_model"}  # noqa: RUF012
@@ -23,6 +27,7 @@ class SystemConfig(PreTrainedConfig):
     vocab_size: int = 32000
     d_model: int = 512
     dropout: float = 0.1
+    pretrained: dict[str, Any] | None = None
     bos_token_id: int = 0
     pad_token_id: int = 1
     eos_token_id: int = 2
@@ -34,6 +39,8 @@ class SystemConfig(PreTrainedConfig):
         super().__post_init__(**extra)
         self.check_sizes("vocab_size", "d_model")
         self.check_rates("dropout")
+        if self.pretrained is not None:
+            PretrainedSettings.from_content(self.pretrained, "pretrained")
         if not 0 <= self.pad_token_id < self.vocab_size:
             raise ValueError(f"pad_token_id: expected 0 to {self.vocab_size - 1}, got {self.pad_token_id}")
 

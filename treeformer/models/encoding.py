@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.utils.generic import can_return_tuple
 
+from treeformer.models.configuration import SystemConfig
 from treeformer.models.outputs import EncoderOutput, with_traces
 from treeformer.models.pretrained import check_ids, check_mask, check_padding
-from treeformer.nn import Traces
+from treeformer.models.pretrained_words import PretrainedWords, pretrained_words
+from treeformer.nn import ScaledEmbedding, Traces
 from treeformer.ops import TreeBatch
 
 
@@ -20,6 +24,10 @@ class WordEncoder(nn.Module):
     main_input_name = "input_ids"  # what `generate` passes to an encoder
     embedding: nn.Embedding
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.pretrained: PretrainedWords | None = None
+
     @abstractmethod
     def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
         """States ``[B, n, d]`` with their mask.
@@ -28,6 +36,9 @@ class WordEncoder(nn.Module):
             input_ids: ``[B, n]``.
             mask: ``[B, n]``, True for tokens, False for padding; None if there is no padding.
             traces: lists for attention weights and hidden states.
+
+        A system that can read words through an encoder has another argument ``vectors``: those of
+        `pretrained`, ``[B, n, width]``, given if there is one.
         """
 
     @can_return_tuple
@@ -37,15 +48,21 @@ class WordEncoder(nn.Module):
         attention_mask: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
+        **words: Tensor,
     ) -> EncoderOutput:
-        """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens, 0 for padding."""
-        check_ids("input_ids", input_ids, self.embedding.num_embeddings)
+        """States of ``input_ids [B, n]``; ``attention_mask [B, n]`` is 1 for tokens, 0 for padding.
+
+        ``words`` are the inputs of `PretrainedWords`, if the model reads words through an encoder.
+        """
+        if self.pretrained is None:
+            check_ids("input_ids", input_ids, self.embedding.num_embeddings)
         mask = None
         if attention_mask is not None:
             check_mask(input_ids, attention_mask)
             mask = attention_mask.bool()
         traces = Traces(output_attentions, output_hidden_states)
-        return with_traces(self.encode(input_ids, mask, traces), traces)
+        vectors = vectors_of(self.pretrained, input_ids, words)
+        return with_traces(self.encode(input_ids, mask, traces, **vectors), traces)
 
 
 class TreeEncoder(nn.Module):
@@ -56,12 +73,16 @@ class TreeEncoder(nn.Module):
     def __init__(self, vocab_size: int) -> None:
         super().__init__()
         self.vocab_size = vocab_size
+        self.pretrained: PretrainedWords | None = None
 
     @abstractmethod
     def encode(
         self, input_ids: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
     ) -> EncoderOutput:
-        """States ``[B, n + m, d]`` of leaves and nodes, with their batch of trees."""
+        """States ``[B, n + m, d]`` of leaves and nodes, with their batch of trees.
+
+        See `WordEncoder.encode` about ``vectors``.
+        """
 
     @can_return_tuple
     def forward(
@@ -74,6 +95,7 @@ class TreeEncoder(nn.Module):
         node_ids: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
+        **words: Tensor,
     ) -> EncoderOutput:
         """States of leaves and nodes. The inputs are checked on the CPU; a GPU would have to wait.
 
@@ -81,6 +103,7 @@ class TreeEncoder(nn.Module):
             input_ids, attention_mask: ``[B, n]`` tokens of the leaves, padded on the right.
             node_spans: ``[B, m, 2]`` half-open spans of the nodes.
             node_ids, node_mask: ``[B, m]`` labels of the nodes in post-order, from 0, padded on the right.
+            words: the inputs of `PretrainedWords`, if the model reads words through an encoder.
         """
         check_ids("input_ids", input_ids, self.vocab_size)
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
@@ -90,7 +113,30 @@ class TreeEncoder(nn.Module):
             check_padding("attention_mask", mask)
         batch = TreeBatch.from_spans(node_spans, node_mask, mask.sum(1), width=mask.shape[1], validate=on_cpu)
         traces = Traces(output_attentions, output_hidden_states)
-        return with_traces(self.encode(input_ids, node_ids, batch, traces), traces)
+        vectors = vectors_of(self.pretrained, input_ids, words)
+        return with_traces(self.encode(input_ids, node_ids, batch, traces, **vectors), traces)
+
+
+def vectors_of(
+    pretrained: PretrainedWords | None, input_ids: Tensor, words: Mapping[str, Tensor]
+) -> dict[str, Any]:
+    """The vectors of the words of ``input_ids [B, n]``, nothing for a model with a table of vectors."""
+    if pretrained is not None:
+        return {"vectors": pretrained(input_ids.shape[1], **words)}
+    if words:
+        raise ValueError(f"{', '.join(words)}: this model has no encoder, it reads input_ids")
+    return {}
+
+
+def word_vectors(config: SystemConfig, width: int | None) -> tuple[Any, PretrainedWords | None]:
+    """A table of word vectors, or None and the encoder of the config that gives them.
+
+    Without a ``width``, vectors of an encoder are as wide as its states, and those of a table ``d_model``.
+    """
+    pretrained = pretrained_words(config, width)
+    if pretrained is not None:
+        return None, pretrained
+    return ScaledEmbedding(config.vocab_size, width or config.d_model, config.pad_token_id), None
 
 
 def at_last(values: Tensor, mask: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 
 from treeformer.checksums import check_folder, replaced
 from treeformer.data.vocabulary import IGNORED
+from treeformer.encoders import load_encoder
 from treeformer.model_folder import (
     CONFIG,
     check_finite,
@@ -25,6 +26,7 @@ from treeformer.model_folder import (
     stored_tensors,
     weight_files,
 )
+from treeformer.models.pretrained_words import pretrained_part
 
 GENERATION = "generation_config.json"
 _FILES = (CONFIG, GENERATION, "*.safetensors", "*.safetensors.index.json")  # of a saved model
@@ -62,7 +64,8 @@ class PreTrained(PreTrainedModel):
     ) -> Self:
         """The model saved in ``folder``. Only safetensors files are read, and only from this machine.
 
-        Its tensors must be those that its config asks for: all of them, of the right shapes, finite.
+        Its tensors must be those that its config asks for: all of them, of the right shapes, finite. The
+        encoder that a model reads words through must be on this machine if it was frozen in training.
         ``local_files_only=False`` lets transformers look for a model of that name on its hub.
         """
         if options.setdefault("use_safetensors", True) is not True:
@@ -88,6 +91,7 @@ class PreTrained(PreTrainedModel):
             if report[key]:  # of a model that is not in a folder
                 raise ValueError(f"{folder}: tensor {min(report[key])} is {problem}")
         check_finite(source, model.state_dict())
+        attach_encoder(model, folder)
         return loaded if with_report else model
 
     @classmethod
@@ -125,6 +129,17 @@ class PreTrained(PreTrainedModel):
         folder.mkdir(parents=True, exist_ok=True)
         with no_progress_bars(), replaced(folder, _FILES):
             super().save_pretrained(save_directory, *arguments, **options)
+
+
+def attach_encoder(model: nn.Module, source: object) -> None:
+    """Load the frozen encoder of a model, if it has one; ValueError if it is missing or has changed."""
+    part = pretrained_part(model)
+    if part is None or part.network is not None:
+        return
+    try:
+        part.attach(load_encoder(part.settings.name, sha256=part.settings.sha256))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{source}: {_line(error)}") from error
 
 
 def _line(error: Exception) -> str:

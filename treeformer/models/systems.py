@@ -14,6 +14,7 @@ from treeformer.data.tasks.task import TaskKind
 from treeformer.model_folder import CONFIG, read_config
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.pretrained import PreTrained
+from treeformer.models.pretrained_words import PretrainedSettings, pretrained_part
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,13 @@ SYSTEMS: dict[str, System] = {
         ),
         System("bilstm", "words", models.BiLstmConfig, models.BiLstmForSequenceClassification, None),
         System("tree-lstm", "trees", models.TreeLstmConfig, models.TreeLstmForSequenceClassification, None),
+        System("linear", "trees", models.LinearConfig, models.LinearForSequenceClassification, None),
         System("tree2seq", "trees", models.Tree2SeqConfig, None, models.Tree2SeqForConditionalGeneration),
     )
 }
 
 _BUILT_IN = frozenset(SYSTEMS)
-_FROM_THE_CORPUS = {"vocab_size", "node_vocab_size", "num_labels"}
+_FROM_THE_CORPUS = {"vocab_size", "node_vocab_size", "num_labels", "pretrained"}
 
 
 def register_system(system: System) -> None:
@@ -141,6 +143,7 @@ def build(
     vocab_size: int,
     node_vocab_size: int,
     classes: Sequence[str] = (),
+    pretrained: PretrainedSettings | None = None,
 ) -> PreTrained:
     """A model with fresh weights.
 
@@ -150,19 +153,27 @@ def build(
         sizes: fields of its config.
         vocab_size, node_vocab_size: numbers of tokens and of phrase labels.
         classes: names of the classes of a classifier.
+        pretrained: the encoder that a classifier reads words through.
     """
     check_size_names(system, sizes)
     model_class = system.model_class(kind)
     options: dict[str, Any] = {**system.defaults, **sizes, "vocab_size": vocab_size}
     if "node_vocab_size" in {field.name for field in fields(system.config_class)}:
         options["node_vocab_size"] = node_vocab_size
+    if pretrained is not None:
+        if kind == "translation":
+            raise ValueError("encoder: only classifiers read words through an encoder, not translators")
+        options["pretrained"] = pretrained.model_dump(mode="json")
     if kind == "translation":
         return model_class(system.config_class(**options))
     if not classes:
         raise ValueError("classes: expected at least one name for a classifier, got none")
     options["id2label"] = dict(enumerate(classes))
     options["label2id"] = {name: number for number, name in enumerate(classes)}
-    return model_class(system.config_class(**options))
+    model = model_class(system.config_class(**options))
+    if pretrained is not None and pretrained_part(model) is None:
+        raise ValueError(f"encoder: the system {system.name} does not read words through an encoder")
+    return model
 
 
 def load(folder: str | Path) -> tuple[System, PreTrained]:

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.encoding import WordEncoder
+from treeformer.models.encoding import WordEncoder, word_vectors
 from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import EncoderOutput
-from treeformer.nn import Attention, Encoder, EncoderLayer, ScaledEmbedding, Traces, with_positions
+from treeformer.nn import Attention, Encoder, EncoderLayer, Traces, with_positions
 from treeformer.nn.attention import additive, compute_dtype
 from treeformer.nn.stacks import Norm
 
@@ -56,7 +56,7 @@ class TransformerEncoder(WordEncoder):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.embedding = ScaledEmbedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.embedding, self.pretrained = word_vectors(config, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.stack = encoder_stack(
             config, [self.mixer(config, layer) for layer in range(config.encoder_layers)]
@@ -70,8 +70,11 @@ class TransformerEncoder(WordEncoder):
         """What every mixer reads beside the states, from ``mask [B, n]``: a bias for self-attention."""
         return additive(mask[:, None, None], dtype)
 
-    def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
-        states = self.dropout(with_positions(self.embedding(input_ids)))
+    def encode(
+        self, input_ids: Tensor, mask: Tensor | None, traces: Traces, vectors: Tensor | None = None
+    ) -> EncoderOutput:
+        vectors = self.embedding(input_ids) if vectors is None else vectors
+        states = self.dropout(with_positions(vectors))
         context = None if mask is None else self.context(mask, compute_dtype(states))
         states = self.stack(states, context, traces)
         return EncoderOutput(last_hidden_state=states, mask=mask)

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
-from treeformer.models.encoding import TreeEncoder
+from treeformer.models.encoding import TreeEncoder, word_vectors
 from treeformer.models.outputs import EncoderOutput
-from treeformer.nn import ScaledEmbedding, Traces
+from treeformer.nn import Traces
 from treeformer.nn.tree_lstm import Composition, TreeLstm, WordCell
 from treeformer.ops import TreeBatch
 
@@ -45,15 +45,20 @@ class TreeLstmEncoder(TreeEncoder):
     def __init__(self, config: TreeLstmConfig) -> None:
         super().__init__(config.vocab_size)
         width = config.d_model if config.embedding_dim is None else config.embedding_dim
-        self.embedding = ScaledEmbedding(config.vocab_size, width, config.pad_token_id)
+        self.embedding, self.pretrained = word_vectors(config, width)
         self.dropout = nn.Dropout(config.dropout)
         self.words = WordCell(width, config.d_model)
         self.phrases = TreeLstm(config.d_model, config.composition)
 
     def encode(
-        self, input_ids: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
+        self,
+        input_ids: Tensor,
+        node_ids: Tensor | None,
+        batch: TreeBatch,
+        traces: Traces,
+        vectors: Tensor | None = None,
     ) -> EncoderOutput:
-        vectors = self.dropout(self.embedding(input_ids))
+        vectors = self.dropout(self.embedding(input_ids) if vectors is None else vectors)
         words = self.words(vectors.masked_fill(~batch.leaf_mask[..., None], 0))
         phrases = self.phrases(words, batch)
         states = torch.cat([words.hidden, phrases.hidden], dim=1).to(vectors.dtype)

@@ -12,6 +12,7 @@ from treeformer.models.encoding import TreeEncoder
 from treeformer.models.generation import AttentionTranslator, Memory
 from treeformer.models.outputs import EncoderOutput
 from treeformer.models.pretrained import PreTrained, check_ids
+from treeformer.models.pretrained_words import pretrained_words
 from treeformer.models.transformer import TransformerConfig, encoder_stack, plain_attention
 from treeformer.nn import (
     ScaledEmbedding,
@@ -75,6 +76,7 @@ class TreeTransformerEncoder(TreeEncoder):
         self.embedding = ScaledEmbedding(
             config.vocab_size + config.node_vocab_size, config.d_model, config.pad_token_id
         )
+        self.pretrained = pretrained_words(config, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.context: WordContext | None = None
         if config.leaf_inputs == "context":
@@ -85,7 +87,12 @@ class TreeTransformerEncoder(TreeEncoder):
         self.stack = encoder_stack(config, [tree_attention(config) for _ in range(config.encoder_layers)])
 
     def encode(
-        self, input_ids: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
+        self,
+        input_ids: Tensor,
+        node_ids: Tensor | None,
+        batch: TreeBatch,
+        traces: Traces,
+        vectors: Tensor | None = None,
     ) -> EncoderOutput:
         if node_ids is None:
             raise ValueError("node_ids: expected a tensor, got None")
@@ -95,8 +102,7 @@ class TreeTransformerEncoder(TreeEncoder):
             )
         node_ids = node_ids.masked_fill(~batch.node_mask, 0)
         check_ids("node_ids", node_ids, self.embedding.num_embeddings - self.vocab_size)
-        vectors = self.embedding(torch.cat([input_ids, node_ids + self.vocab_size], dim=1))
-        leaves, labels = vectors.split([batch.n, batch.m], dim=1)
+        leaves, labels = self._inputs(input_ids, node_ids + self.vocab_size, vectors)
         if self.context is not None:
             leaves = self.context(leaves, batch.leaf_mask)
         words = with_positions(leaves)  # nodes have no positions
@@ -107,6 +113,14 @@ class TreeTransformerEncoder(TreeEncoder):
             states = torch.cat([self.dropout(words), nodes], dim=1)
         states = self.stack(states, batch, traces)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)
+
+    def _inputs(self, input_ids: Tensor, rows: Tensor, vectors: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Vectors ``[B, n, d]`` of leaves, and ``[B, m, d]`` of labels, given their ``rows [B, m]``."""
+        if vectors is not None:
+            return vectors, self.embedding(rows)
+        both = self.embedding(torch.cat([input_ids, rows], dim=1))
+        leaves, labels = both.split([input_ids.shape[1], rows.shape[1]], dim=1)
+        return leaves, labels
 
 
 class TreeTransformerModel(PreTrained):
