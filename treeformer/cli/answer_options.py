@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from io import StringIO
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from treeformer.chunking import split_by_total
-from treeformer.parsing.failures import Failure
-from treeformer.trees import Tree, document, read_trees
-from treeformer.trees.errors import TreeFormatError
+if TYPE_CHECKING:
+    from treeformer.parsing.failures import Failure
+    from treeformer.trees import Tree
+
+    Input = str | Tree
 
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Compute in bfloat16.")]
@@ -23,14 +24,14 @@ LengthPenalty = Annotated[
     float | None, typer.Option(help="Length penalty of the search; default: that of the recipe.")
 ]
 
-Input = str | Tree
-
 
 def inputs_of(lines: Iterable[tuple[int, str]], *, trees: bool, name: str) -> Iterator[Input]:
     """The text or tree of each numbered line; an empty line stays an empty text.
 
     Several trees on a line are one input under ``DOC``. ``ValueError`` names a line that is no tree.
     """
+    from treeformer.trees import TreeFormatError, document, read_trees
+
     for number, line in lines:
         text = line.rstrip("\n")
         if not trees or not text.strip():
@@ -44,6 +45,8 @@ def inputs_of(lines: Iterable[tuple[int, str]], *, trees: bool, name: str) -> It
 
 def in_chunks(inputs: Iterable[Input], size: int) -> Iterator[list[Input]]:
     """The inputs in lists of this size, so that memory does not grow with the input."""
+    from treeformer.chunking import split_by_total
+
     return split_by_total(inputs, lambda _: 1, budget=size)
 
 

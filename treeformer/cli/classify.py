@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treeformer.cli import answer_options as option
-from treeformer.cli.answer_options import Input, in_chunks, inputs_of, report_failures
-from treeformer.cli.pictures import write_picture
-from treeformer.trees.files import numbered_lines
+from treeformer.cli.answer_options import in_chunks, inputs_of, report_failures
 
 if TYPE_CHECKING:
+    from treeformer.cli.answer_options import Input
     from treeformer.inference.answers import Classification
     from treeformer.inference.classifier import Classifier
 
@@ -45,6 +44,7 @@ def command(
     """
     from treeformer.data.reading import answer_each
     from treeformer.inference.classifier import Classifier
+    from treeformer.trees.files import numbered_lines
 
     if texts and not all(text.strip() for text in texts):
         raise ValueError("TEXT: expected words, got an empty text")
@@ -103,6 +103,7 @@ def _paint() -> Callable[[str, str], str]:
 
 
 def _draw(classifier: Classifier, inputs: list[Input], svg: Path) -> None:
+    from treeformer.cli.pictures import write_picture
     from treeformer.inference.pictures import classified_svg
 
     if len(inputs) != 1:

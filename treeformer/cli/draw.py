@@ -9,9 +9,6 @@ from typing import Annotated
 
 import typer
 
-from treeformer.cli.pictures import write_picture
-from treeformer.trees import read_trees, to_svg, to_text
-
 
 def command(
     brackets: Annotated[
@@ -28,6 +25,9 @@ def command(
 
     treeformer draw "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"
     """
+    from treeformer.cli.pictures import write_picture
+    from treeformer.trees import read_trees, to_svg, to_text
+
     source = io.StringIO("\n".join(brackets)) if brackets else sys.stdin
     trees = read_trees(source, unary="collapse" if collapse else "keep", strip=strip)
     if svg is None:

@@ -7,11 +7,6 @@ from typing import Annotated
 
 import typer
 
-from treeformer.cli.tables import table
-from treeformer.encoders import installation
-from treeformer.encoders.catalogue import ENCODERS
-from treeformer.progress import terminal_progress
-
 app = typer.Typer(help="Install and list pretrained encoders.", no_args_is_help=True)
 Folder = Annotated[
     Path | None,
@@ -40,12 +35,19 @@ def install(
 
     treeformer encoder install bge-small
     """
+    from treeformer.encoders import installation
+    from treeformer.progress import terminal_progress
+
     installation.install(name, source=source, folder=folder, progress=terminal_progress("MB"))
 
 
 @app.command("list")
 def list_encoders(folder: Folder = None) -> None:
     """List the known encoders, and those that are installed."""
+    from treeformer.cli.tables import table
+    from treeformer.encoders import installation
+    from treeformer.encoders.catalogue import ENCODERS
+
     there = installation.installed(folder)
     rows = [("name", "languages", "layers", "width", "MB", "licence", "from", "installed")]
     for one in ENCODERS.values():

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from treeformer.parsing import installation
-
 app = typer.Typer(help="Install and train parsers.", no_args_is_help=True)
 
 
@@ -32,6 +30,8 @@ def install(
 
     treeformer parser install corenlp --folder DIR --language en --language de
     """
+    from treeformer.parsing import installation
+
     if name != "corenlp":
         raise ValueError(f"parser {name!r}: expected corenlp")
     installation.install(folder or installation.chosen_folder(), language or ["en"])

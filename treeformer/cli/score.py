@@ -6,12 +6,14 @@ import json
 import sys
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from treeformer.cli.tables import table
-from treeformer.evaluation import BracketCounts, BracketScores, TreebankScores, score_files
+
+if TYPE_CHECKING:
+    from treeformer.evaluation import BracketCounts, BracketScores, TreebankScores
 
 SHORT = 40
 COUNTS = {"sentences": "sentences", "errors": "  errors", "skipped": "  skipped", "valid": "  scored"}
@@ -50,6 +52,8 @@ def command(
 
     Both files have the same sentence on the same line. They may be compressed (.xz, .gz, .bz2).
     """
+    from treeformer.evaluation import score_files
+
     if gold == predicted == "-":
         raise ValueError("GOLD and PREDICTED are both -: expected a file for at least one")
     scores = score_files(*(sys.stdin if name == "-" else name for name in (gold, predicted)))

@@ -12,7 +12,6 @@ import typer
 
 from treeformer.cli import answer_options as option
 from treeformer.cli.answer_options import in_chunks, inputs_of, report_failures
-from treeformer.trees.files import numbered_lines
 
 _CHUNK = 2048  # lines that are sorted by length together
 
@@ -39,6 +38,7 @@ def command(
     treeformer translate --model runs/ende < in.en > out.de
     """
     from treeformer.inference.translator import Translator
+    from treeformer.trees.files import numbered_lines
 
     if n_best > 1 and not as_json:
         raise ValueError("--n-best: expected with --json, a line of text has room for one translation")
