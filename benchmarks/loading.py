@@ -17,7 +17,8 @@ from pathlib import Path
 from benchmarks.common import parse_like
 from treeformer.data.batching import BatchPlan, Reads, loader
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.data.split import Example, Split, SplitWriter, integers
+from treeformer.data.examples import Example, integers
+from treeformer.data.split import Split, SplitWriter
 
 TOKENS = 4096
 

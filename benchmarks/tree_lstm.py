@@ -25,7 +25,8 @@ from treeformer import TreeLstmConfig, TreeLstmForSequenceClassification
 from treeformer.data.batching import loader
 from treeformer.data.buckets import MULTIPLE, Shape
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.data.split import Example, Split
+from treeformer.data.examples import Example
+from treeformer.data.split import Split
 from treeformer.nn.lstm_cell import LstmState
 from treeformer.training.losses import cross_entropy_sum, loss_sum
 from treeformer.training.recipe import TrainingRecipe

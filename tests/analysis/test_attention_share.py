@@ -10,7 +10,7 @@ import torch
 
 from treeformer.analysis.attention_share import attention_share, node_shares
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.data.split import Example
+from treeformer.data.examples import Example
 from treeformer.data.vocabulary import END
 from treeformer.inference.loading import load_run
 from treeformer.models.pretrained import PreTrained

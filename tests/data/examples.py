@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import parse_like
-from treeformer.data.split import Example, Split, SplitWriter, integers
+from treeformer.data.examples import Example, integers
+from treeformer.data.split import Split, SplitWriter
 
 
 def random_example(chance: random.Random, *, leaves: int, translation: bool) -> Example:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.data.examples import random_split
 from treeformer.data.batching import BatchPlan, Reads, collate, loader
 from treeformer.data.buckets import Shape, rounded_limits
-from treeformer.data.split import Columns, Integers, Split
+from treeformer.data.examples import Columns, Integers
+from treeformer.data.split import Split
 from treeformer.data.vocabulary import END, PAD
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from tests.data.examples import random_example, random_split
-from treeformer.data.split import Columns, Example, Examples, Split, SplitWriter, integers
+from treeformer.data.examples import Columns, Example, Examples, integers
+from treeformer.data.split import Split, SplitWriter
 
 
 def same(one: Example, other: Example) -> bool:

@@ -14,7 +14,8 @@ from treeformer.analysis.results import AttentionShare, Spread
 from treeformer.chunking import split_by_padding
 from treeformer.data.batching import collate
 from treeformer.data.buckets import Shape
-from treeformer.data.split import Columns, Example, Split
+from treeformer.data.examples import Columns, Example
+from treeformer.data.split import Split
 from treeformer.data.vocabulary import IGNORED
 from treeformer.evaluation.report import corpus_of
 from treeformer.inference.loading import load_run

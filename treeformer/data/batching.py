@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from treeformer.data.buckets import Numbers, Shape, buckets_of, rounded_limits
-from treeformer.data.split import Columns, Examples, Integers, Ragged
+from treeformer.data.examples import Columns, Examples, Integers, Ragged
 from treeformer.data.vocabulary import END, IGNORED, PAD
+from treeformer.encoders.linking import NO_WORD
 
 Reads = Literal["trees", "words"]
 AHEAD = 8  #: batches that each worker prepares in advance
@@ -136,7 +137,8 @@ def collate(
 
     For translation the words of ``reads="words"`` end with ``</s>``, and ``labels`` are the target tokens
     with ``</s>``; otherwise ``labels`` are the classes of the examples. ``limits [2]`` are
-    those of the shape, if it has any.
+    those of the shape, if it has any. For a pretrained encoder there are ``piece_ids [B, v, p]``,
+    ``piece_mask`` and ``piece_words``, padded to the batch, or ``leaf_states [B, n, L, W]`` in float16.
 
     Args:
         columns: at most ``shape.rows`` examples. Missing rows repeat the first, with targets −100.
@@ -148,7 +150,7 @@ def collate(
     if not 1 <= count <= shape.rows:
         raise ValueError(f"columns: expected 1 to {shape.rows} examples for this shape, got {count}")
     end = END if columns.target_ids is not None and reads == "words" else None
-    batch = {}
+    batch: dict[str, NDArray[Any]] = {}
     batch["input_ids"], batch["attention_mask"] = _padded(columns.input_ids, shape.leaves, PAD, end)
     if reads == "trees":
         batch["node_ids"], batch["node_mask"] = _padded(columns.node_ids, shape.nodes, 0)
@@ -158,6 +160,12 @@ def collate(
             batch["leaf_targets"], _ = _padded(columns.leaf_targets, shape.leaves, IGNORED)
         if columns.node_targets is not None:
             batch["node_targets"], _ = _padded(columns.node_targets, shape.nodes, IGNORED)
+    if columns.leaf_states is not None:
+        inside = np.arange(shape.leaves) < columns.input_ids.lengths[:, None]
+        batch["leaf_states"] = np.zeros((*inside.shape, *columns.leaf_states.shape[1:]), np.float16)
+        batch["leaf_states"][inside] = columns.leaf_states
+    elif columns.piece_ids is not None:
+        batch |= _windows(columns)
     if columns.label is not None:
         batch["labels"] = columns.label.astype(np.int64)
     if columns.target_ids is not None:
@@ -178,7 +186,7 @@ def input_tensors(columns: Columns, *, reads: Reads = "trees", translates: bool 
 
     The words of ``reads="words"`` end with ``</s>`` if the model ``translates``.
     """
-    inputs = Columns(columns.input_ids, columns.node_ids, columns.node_spans)
+    inputs = columns._replace(leaf_targets=None, node_targets=None, label=None, target_ids=None)
     count, leaves = len(inputs.input_ids.lengths), int(inputs.input_ids.lengths.max())
     if translates and reads == "words":  # an empty target makes `collate` add </s>
         inputs = inputs._replace(target_ids=Ragged(np.empty(0, np.int32), np.zeros(count, np.int64)))
@@ -201,6 +209,26 @@ def _padded(
         padded[np.arange(count), lengths] = end
         inside = np.arange(width) <= lengths[:, None]
     return padded, inside.astype(np.int64)
+
+
+def _windows(columns: Columns) -> dict[str, NDArray[np.int64]]:
+    """The pieces of an encoder, their mask and their words, ``[B, windows, pieces]`` each."""
+    assert columns.piece_ids is not None
+    assert columns.piece_words is not None
+    assert columns.window_sizes is not None
+    sizes, counts = columns.window_sizes
+    rows, windows, width = len(counts), int(counts.max()), int(sizes.max())
+    lengths = np.zeros((rows, windows), np.int64)
+    lengths[np.arange(windows) < counts[:, None]] = sizes
+    inside = np.arange(width) < lengths[..., None]
+    batch = {"piece_mask": inside.astype(np.int64)}
+    for name, values, fill in (
+        ("piece_ids", columns.piece_ids.values, 0),
+        ("piece_words", columns.piece_words.values, NO_WORD),
+    ):
+        batch[name] = np.full(inside.shape, fill, np.int64)
+        batch[name][inside] = values
+    return batch
 
 
 def loader(

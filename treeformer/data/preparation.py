@@ -24,10 +24,11 @@ from treeformer.data.corpus import (
     SplitCounts,
     settings_of,
 )
+from treeformer.data.examples import Example, integers
 from treeformer.data.processor import TreeProcessor, label_list
 from treeformer.data.recipe import DataRecipe, Subwords
 from treeformer.data.sample import BadLine, BadLines, Sample
-from treeformer.data.split import Example, SplitWriter, integers
+from treeformer.data.split import SplitWriter
 from treeformer.data.tasks.task import DEV, TRAIN
 from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
 from treeformer.parsing import load_parser

@@ -15,9 +15,9 @@ from torch import Tensor
 from treeformer.checksums import check_folder, replaced
 from treeformer.configuration import Settings
 from treeformer.data.batching import Reads, input_tensors
+from treeformer.data.examples import Columns, Example, integers
 from treeformer.data.reading import Reading
 from treeformer.data.recipe import TreeKind
-from treeformer.data.split import Columns, Example, integers
 from treeformer.data.tasks.sst import binary_as_sst
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape

@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from treeformer.data.split import Example, integers
+from treeformer.data.examples import Example, integers
 from treeformer.data.vocabulary import IGNORED
 from treeformer.parsing.failures import Failure
 from treeformer.trees import Tree

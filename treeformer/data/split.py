@@ -4,110 +4,40 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from treeformer.data.examples import (
+    LISTS,
+    NUMBERS,
+    PIECES,
+    Columns,
+    Example,
+    Examples,
+    Integers,
+    Ragged,
+    States,
+    places_in_slices,
+)
 from treeformer.data.vocabulary import IGNORED
+from treeformer.encoders.linking import NO_WORD
 
-Integers = NDArray[np.int32]
-
-LISTS = ("input_ids", "node_ids", "node_spans", "leaf_targets", "node_targets", "target_ids")
-NUMBERS = ("label", "group")
-_COUNTS = {"node_spans": ("node_ids", 2), "node_targets": ("node_ids", 1), "leaf_targets": ("input_ids", 1)}
-TEXTS = ("target_text", "target_tokens")  #: the raw reference, and its tokens with spaces between them
-
-
-class Example(NamedTuple):
-    """One example: tokens of the leaves, labels and spans of the nodes in post-order, and what to predict."""
-
-    input_ids: Integers  #: ``[n]``
-    node_ids: Integers  #: ``[m]``
-    node_spans: Integers  #: ``[m, 2]``, half-open
-    leaf_targets: Integers | None = None  #: ``[n]``, −100 for none
-    node_targets: Integers | None = None  #: ``[m]``, −100 for none
-    label: int | None = None
-    target_ids: Integers | None = None  #: ``[q]``, without ``</s>``
-    group: int = 0  #: what scores are broken down by, such as the number of attractors
-
-
-class Ragged(NamedTuple):
-    """Lists of different lengths, one after another in one array."""
-
-    values: Integers
-    lengths: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, lists: Sequence[Integers]) -> Ragged:
-        """The ragged array of these lists, at least one."""
-        return cls(np.concatenate(lists), np.fromiter(map(len, lists), np.int64, len(lists)))
-
-    @classmethod
-    def slices(cls, values: Integers, starts: Integers, ends: Integers) -> Ragged:
-        """The slices ``values[start:end]`` for each pair of ``starts`` and ``ends``."""
-        lengths = (ends - starts).astype(np.int64)
-        offsets = starts - (np.cumsum(lengths) - lengths)  # from the place in the result to that in values
-        return cls(values[np.repeat(offsets, lengths) + np.arange(lengths.sum())], lengths)
-
-
-class Columns(NamedTuple):
-    """Several examples, column by column; see `Example`."""
-
-    input_ids: Ragged
-    node_ids: Ragged
-    node_spans: Ragged  #: two numbers per node
-    leaf_targets: Ragged | None = None
-    node_targets: Ragged | None = None
-    label: Integers | None = None
-    target_ids: Ragged | None = None
-
-    @classmethod
-    def of(cls, examples: Sequence[Example]) -> Columns:
-        """The columns of these examples, at least one."""
-        columns: dict[str, Any] = {}
-        for name in cls._fields:
-            values = [getattr(example, name) for example in examples]
-            if values[0] is None:
-                continue
-            if name in NUMBERS:
-                columns[name] = integers(values)
-            else:
-                columns[name] = Ragged.of([value.reshape(-1) for value in values])
-        return cls(**columns)
-
-
-class Examples(Protocol):
-    """What batches are made of: a `Split`, its `Phrases`, a `Subset`, or an `ExampleList`."""
-
-    @property
-    def sizes(self) -> Integers:
-        """``[N, 3]``: leaves, nodes and target tokens (without ``</s>``) of each example."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int) -> Example: ...
-
-    def columns(self, numbers: NDArray[np.int64]) -> Columns:
-        """The examples of these numbers, much faster than one by one."""
-        ...
-
-
-class ExampleList(list[Example]):
-    """Examples in memory."""
-
-    def columns(self, numbers: NDArray[np.int64]) -> Columns:
-        """See `Examples.columns`."""
-        return Columns.of([self[number] for number in numbers])
-
-    @property
-    def sizes(self) -> Integers:
-        """See `Examples.sizes`; inputs have no target tokens."""
-        return integers([(len(one.input_ids), len(one.node_ids), 0) for one in self]).reshape(-1, 3)
+_COUNTS = {
+    "node_spans": ("node_ids", 2),
+    "node_targets": ("node_ids", 1),
+    "leaf_targets": ("input_ids", 1),
+    "piece_words": ("piece_ids", 1),
+}
+TEXTS = (
+    "words",  #: of the leaves, with spaces between them, where leaves are words without ids
+    "target_text",  #: the raw reference
+    "target_tokens",  #: its tokens with spaces between them
+)
 
 
 class SplitWriter:
@@ -123,7 +53,7 @@ class SplitWriter:
         return self._count
 
     def add(self, example: Example, **texts: str) -> None:
-        """Add an example; ``texts`` are its ``target_text`` and ``target_tokens``."""
+        """Add an example; ``texts`` are some of `TEXTS`. States are not written."""
         columns = {name: value for name, value in {**example._asdict(), **texts}.items() if value is not None}
         before = self._values.keys() | self._texts.keys()
         if self._count and columns.keys() != before:
@@ -162,9 +92,15 @@ class SplitWriter:
 
 
 class Split:
-    """The examples of one Arrow file, mapped into memory: ``split[i]`` gives views, no copies."""
+    """The examples of one Arrow file, mapped into memory: ``split[i]`` gives views, no copies.
 
-    def __init__(self, path: str | Path) -> None:
+    Args:
+        path: the file.
+        states: a file of numpy with the states of all leaves, ``[leaves, L, W]``. Examples then have these
+            states instead of the pieces from which they were computed.
+    """
+
+    def __init__(self, path: str | Path, states: Path | None = None) -> None:
         self._path = Path(path)
         try:
             reader = pa.ipc.open_file(pa.memory_map(str(path), "r"))
@@ -184,6 +120,23 @@ class Split:
                 column = column.values
             self._values[name] = column.to_numpy()
         self._check_lengths()
+        self._states_path = states
+        self._states = None if states is None else self._mapped(states)
+        if states is not None:
+            self._columns -= {*PIECES}
+
+    def _mapped(self, path: Path) -> States:
+        """The states in a file, mapped into memory; ``ValueError`` if they are not those of this split."""
+        try:
+            states: States = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise ValueError(f"{path}: not a file of states: {error}") from error
+        leaves = len(self._values["input_ids"])
+        if states.dtype != np.float16 or states.ndim != 3 or len(states) != leaves:
+            raise ValueError(
+                f"{path}: expected float16 states of {leaves} leaves, found {states.dtype} {states.shape}"
+            )
+        return states
 
     def _check_lengths(self) -> None:
         """Raise ``ValueError`` unless spans and targets are as many as nodes and leaves, in each example."""
@@ -197,8 +150,15 @@ class Split:
                         f"{counted}, found another number in example {wrong[0]}"
                     )
 
+        if "window_sizes" in self._starts:
+            sizes = np.concatenate([[0], np.cumsum(self._values["window_sizes"], dtype=np.int64)])
+            if (sizes[self._starts["window_sizes"]] != self._starts["piece_ids"]).any():
+                raise ValueError(
+                    f"{self._path}: not a prepared split: its windows are not those of its pieces"
+                )
+
     def __reduce__(self) -> tuple[object, ...]:
-        return Split, (self._path,)
+        return Split, (self._path, self._states_path)
 
     def __len__(self) -> int:
         return self._batch.num_rows
@@ -218,26 +178,38 @@ class Split:
             None if label is None else int(label[index]),
             self._list("target_ids", index),
             0 if group is None else int(group[index]),
+            self._list("piece_ids", index),
+            self._list("piece_words", index),
+            self._list("window_sizes", index),
+            None if self._states is None else self._states[self._slice("input_ids", index)],
         )
 
     def columns(self, numbers: NDArray[np.int64]) -> Columns:
         """See `Examples.columns`."""
-        columns: dict[str, Any] = {}
-        for name in self._columns & {*Columns._fields}:
-            values = self._values[name]
-            if name in NUMBERS:
-                columns[name] = values[numbers]
-            else:
-                starts = self._starts[name]
-                columns[name] = Ragged.slices(values, starts[numbers], starts[numbers + 1])
-        return Columns(**columns)
+        columns: dict[str, Any] = dict(self.ragged(Columns._fields, numbers))
+        if "label" in self._columns:
+            columns["label"] = self._values["label"][numbers]
+        starts = self._starts["input_ids"]
+        return Columns(**columns, leaf_states=self.states_of(starts[numbers], starts[numbers + 1]))
+
+    def ragged(self, names: Iterable[str], numbers: NDArray[np.int64]) -> dict[str, Ragged]:
+        """The columns of lists with these names, as far as there are any, for these examples."""
+        columns = {}
+        for name in self._columns.intersection(LISTS, names):
+            starts = self._starts[name]
+            columns[name] = Ragged.slices(self._values[name], starts[numbers], starts[numbers + 1])
+        return columns
+
+    def states_of(self, starts: Integers, ends: Integers) -> States | None:
+        """The states of some ranges of all leaves, one after another; None if there are no states."""
+        return None if self._states is None else self._states[places_in_slices(starts, ends)]
 
     def _slice(self, name: str, index: int) -> slice:
         starts = self._starts[name]
         return slice(starts[index], starts[index + 1])
 
     def _list(self, name: str, index: int) -> Integers | None:
-        return self._values[name][self._slice(name, index)] if name in self._values else None
+        return self._values[name][self._slice(name, index)] if name in self._columns else None
 
     @property
     def sizes(self) -> Integers:
@@ -258,10 +230,15 @@ class Split:
         """``[N]`` groups by which scores are broken down."""
         return self._values.get("group", np.zeros(len(self), np.int32))
 
+    @property
+    def text_names(self) -> set[str]:
+        """The names of the columns of texts, out of `TEXTS`."""
+        return self._columns & {*TEXTS}
+
     def texts(self, name: str) -> list[str]:
-        """A column of texts: ``target_text`` or ``target_tokens``."""
-        if name not in self._columns or name not in TEXTS:
-            names = sorted(self._columns & {*TEXTS})
+        """A column of texts, one of `text_names`."""
+        if name not in self.text_names:
+            names = sorted(self.text_names)
             raise ValueError(f"{self._path}: expected one of the texts {names}, got {name!r}")
         column = self._batch.column(name)
         try:
@@ -292,6 +269,7 @@ class Phrases:
     def __init__(self, split: Split) -> None:
         self._split = split
         self._tokens, leaf_starts = split.flat("input_ids")
+        self._leaf_starts = leaf_starts
         leaf_targets, _ = split.flat("leaf_targets")
         node_targets, node_starts = split.flat("node_targets")
         spans = split.flat("node_spans")[0].reshape(-1, 2)
@@ -319,18 +297,39 @@ class Phrases:
         return len(self._labels)
 
     def __getitem__(self, index: int) -> Example:
+        columns = self.columns(np.array([index]))
+        ids, words, sizes = columns.piece_ids, columns.piece_words, columns.window_sizes
         return Example(
-            self._tokens[self._starts[index] : self._ends[index]],
+            columns.input_ids.values,
             _NO_NODES,
             _NO_SPANS,
             label=int(self._labels[index]),
+            piece_ids=None if ids is None else ids.values,
+            piece_words=None if words is None else words.values,
+            window_sizes=None if sizes is None else sizes.values,
+            leaf_states=columns.leaf_states,
         )
 
     def columns(self, numbers: NDArray[np.int64]) -> Columns:
         """See `Examples.columns`."""
         no_nodes = Ragged(_NO_NODES, np.zeros(len(numbers), np.int64))
-        words = Ragged.slices(self._tokens, self._starts[numbers], self._ends[numbers])
-        return Columns(words, no_nodes, no_nodes, label=self._labels[numbers])
+        starts, ends = self._starts[numbers], self._ends[numbers]
+        words = Ragged.slices(self._tokens, starts, ends)
+        columns = Columns(words, no_nodes, no_nodes, label=self._labels[numbers])
+        columns = columns._replace(leaf_states=self._split.states_of(starts, ends))
+        pieces = self._split.ragged(PIECES, self._sentences[numbers])
+        if not pieces:
+            return columns
+        # Those of the whole sentence, where the words outside of the phrase only give context.
+        words = pieces["piece_words"]
+        first = starts - self._leaf_starts[self._sentences[numbers]]
+        place = words.values - np.repeat(first, words.lengths)
+        inside = (words.values != NO_WORD) & (place >= 0) & (place < np.repeat(ends - starts, words.lengths))
+        return columns._replace(
+            piece_ids=pieces["piece_ids"],
+            piece_words=Ragged(np.where(inside, place, NO_WORD), words.lengths),
+            window_sizes=pieces["window_sizes"],
+        )
 
     @property
     def labels(self) -> Integers:
@@ -397,8 +396,3 @@ def _check_batch(batch: pa.RecordBatch) -> None:
             raise ValueError(f"column {name}: {column.null_count} values are missing")
         if name in LISTS:
             column.validate(full=True)
-
-
-def integers(values: Sequence[Any]) -> Integers:
-    """The values as an array of int32, the type of all columns."""
-    return np.array(values, dtype=np.int32)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from treeformer.data.batching import input_tensors
+from treeformer.data.examples import Columns, ExampleList
 from treeformer.data.reading import Reading
-from treeformer.data.split import Columns, ExampleList
 from treeformer.inference.answers import AlignedTranslation, WordAlignment
 from treeformer.inference.translator import Hypothesis, Translator
 

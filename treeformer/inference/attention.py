@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from treeformer.data.batching import input_tensors
+from treeformer.data.examples import Columns
 from treeformer.data.reading import Reading
-from treeformer.data.split import Columns
 from treeformer.inference.answers import Accumulation, Branch, Numbers, PartAttention
 from treeformer.inference.classifier import Classifier
 from treeformer.nn import TreeAttention

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from treeformer.chunking import split_by_padding
 from treeformer.data.batching import input_tensors
+from treeformer.data.examples import ExampleList, Examples
 from treeformer.data.reading import Reading
-from treeformer.data.split import ExampleList, Examples
 from treeformer.inference.answers import Classification, Phrase, check_answers
 from treeformer.inference.loading import Loaded, load_run
 from treeformer.trees import Tree

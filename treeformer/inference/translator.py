@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from treeformer.chunking import split_by_padding
 from treeformer.data.batching import input_tensors
+from treeformer.data.examples import ExampleList, Examples
 from treeformer.data.reading import Reading, answer_each
-from treeformer.data.split import ExampleList, Examples
 from treeformer.data.vocabulary import END, IGNORED, PAD
 from treeformer.inference.answers import Translation, check_answers
 from treeformer.inference.loading import Loaded, load_run

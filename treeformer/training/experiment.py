@@ -16,7 +16,8 @@ from torch import Tensor
 from treeformer.chunking import split_by_padding
 from treeformer.data.batching import BatchPlan, input_tensors, loader
 from treeformer.data.corpus import PreparedCorpus
-from treeformer.data.split import Examples, Split
+from treeformer.data.examples import Examples
+from treeformer.data.split import Split
 from treeformer.data.vectors import read_vectors, vector_width
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import build, size_names
