@@ -34,6 +34,9 @@ class Settings(BaseModel):
         content = _read_yaml(path.read_bytes(), str(path))
         for override in overrides:
             _apply(override, content)
+        content = cls.with_variant(content)
+        for override in overrides:
+            _apply(override, content)
         cls.give_overrides_priority(content, [override.partition("=")[0] for override in overrides])
         return cls.from_content(content, str(path))
 
@@ -53,6 +56,11 @@ class Settings(BaseModel):
         except ValidationError as error:
             problems = [_describe(problem["loc"], problem["msg"], cls) for problem in error.errors()]
             raise ValueError(f"{source}: {printable(_joined(problems))}") from error
+
+    @classmethod
+    def with_variant(cls, content: Any) -> Any:
+        """The content of a file with the values of the variant that it asks for; by default as it is."""
+        return content
 
     @classmethod
     def give_overrides_priority(cls, content: Any, keys: Sequence[str]) -> None:

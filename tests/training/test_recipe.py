@@ -27,7 +27,7 @@ def test_a_system_changes_what_it_names_and_nothing_else() -> None:
     changes = ["systems.transformer.training={learning_rate: 0.5, patience: 3}", "model=transformer"]
     path = RECIPES / "sst5.yaml"
     plain, changed = Recipe.load(path), Recipe.load(path, changes)
-    expected = {**plain.training.model_dump(), "learning_rate": 0.5, "patience": 3}
+    expected = {**plain.training.model_dump(), "learning_rate": 0.5, "patience": 3, "evaluate_every": 500}
     assert changed.resolved().training == TrainingRecipe.model_validate(expected)
     assert changed.training == plain.training
 

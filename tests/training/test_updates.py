@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from tests.encoders.tiny import folder_of_files
 from tests.models.inputs import examples, inputs_of, tree_config
 from treeformer import TreeTransformerForSequenceClassification
+from treeformer.encoders import load_encoder
+from treeformer.models.pretrained_words import PretrainedSettings, pretrained_part
+from treeformer.models.systems import SYSTEMS, build
 from treeformer.training.recipe import TrainingRecipe
 from treeformer.training.updates import Updater
 
@@ -142,3 +148,42 @@ def test_an_update_without_targets_keeps_the_weights_finite() -> None:
     batch = batch_of()
     batch = {**batch, **{name: torch.full_like(batch[name], -100) for name in batch if "targets" in name}}
     assert weights_after([batch], settings()).isfinite().all()
+
+
+def test_a_trained_encoder_has_its_own_rate(tmp_path: Path) -> None:
+    encoder = load_encoder(folder_of_files(tmp_path))
+    settings_of_encoder = PretrainedSettings.of(encoder, train="all", layers=(1, 2))
+    model = build(
+        SYSTEMS["linear"],
+        "classification",
+        {"dropout": 0.0, "hidden": True, "d_model": 8},
+        vocab_size=40,
+        node_vocab_size=6,
+        classes="abc",
+        pretrained=settings_of_encoder,
+    )
+    part = pretrained_part(model)
+    assert part is not None
+    part.attach(encoder)
+    updater = Updater(model, settings(weight_decay=0.5), encoder_rate=1e-4)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    pieces = torch.tensor([[[2, 13, 14, 30, 3]]])
+    updater.add(
+        {
+            "input_ids": torch.full((1, 3), 3),
+            "node_spans": torch.tensor([[[0, 3]]]),
+            "node_mask": torch.ones(1, 1),
+            "piece_ids": pieces,
+            "piece_mask": torch.ones_like(pieces),
+            "piece_words": torch.tensor([[[-1, 0, 1, 2, -1]]]),
+            "labels": torch.tensor([1]),
+        }
+    )
+    updater.step(0.005)  # half of the highest rate
+    for name, parameter in model.named_parameters():
+        rate = 5e-5 if "network" in name else 5e-3
+        decays = parameter.ndim == 2 and "embeddings" not in name
+        change = parameter.detach() - before[name] * (1 - rate * 0.5 if decays else 1)
+        assert change.abs().max() <= rate * 1.01, name
+    bias = "encoder.pretrained.network.encoder.layer.0.output.dense.bias"
+    assert (model.state_dict()[bias] - before[bias]).abs().max() > 4e-5

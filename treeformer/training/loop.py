@@ -36,6 +36,7 @@ from treeformer.training.metrics import MetricsFile, Throughput
 from treeformer.training.processes import Processes, stop_signals
 from treeformer.training.recipe import Recipe
 from treeformer.training.runs import Run, RunFacts, peak_memory
+from treeformer.training.timetable import Timetable
 from treeformer.training.updates import Totals, Updater
 
 
@@ -122,6 +123,7 @@ class _Trainer:
             seed,
             limits=tree_limits(self.model, self.examples) if self.training.graphs else None,
         )
+        self.timetable = Timetable.of(self.training, len(self.plan))
         self.dev = DevSet(recipe, corpus, processes) if "dev" in corpus.manifest.splits else None
         self.position = self._start()
         self.throughput = Throughput(processes)
@@ -150,8 +152,8 @@ class _Trainer:
                 if self._is_due(self.training.log_every):
                     self._log(rate)
                 position.seconds = time.perf_counter() - start
-                improved = self._is_due(self.training.evaluate_every) and self._evaluate()
-                if improved or self._is_due(self.training.saves_every) or self._is_over():
+                improved = self._is_due(self.timetable.evaluate_every) and self._evaluate()
+                if improved or self._is_due(self.timetable.save_every) or self._is_over():
                     self._save()
                 if improved:
                     self._export(self.model.state_dict())
@@ -214,17 +216,17 @@ class _Trainer:
         position.place += 1
         if position.place == len(self.plan):
             position.epoch, position.place = position.epoch + 1, 0
-        rate = self.training.rate(position.step)
+        rate = self.timetable.rate(position.step)
         self.updater.step(rate)
         return rate
 
     def _is_over(self) -> bool:
         patience = self.training.patience
         out_of_patience = patience is not None and self.position.misses >= patience
-        return out_of_patience or self.position.step >= self.training.updates
+        return out_of_patience or self.position.step >= self.timetable.updates
 
     def _is_due(self, every: int) -> bool:
-        return self.position.step % every == 0 or self.position.step == self.training.updates
+        return self.position.step % every == 0 or self.position.step == self.timetable.updates
 
     def _log(self, rate: float) -> None:
         position, totals = self.position, self.updater.take_totals()
@@ -234,7 +236,7 @@ class _Trainer:
         self.metrics.write(line)
         self.progress.update(
             position.step,
-            self.training.updates,
+            self.timetable.updates,
             f"loss {line['loss']:.3f}, best {self.metric} {_rounded(position.best)}, "
             f"{line['tokens_per_second']:,.0f} tokens/s",
         )
@@ -287,7 +289,7 @@ class _Trainer:
         checkpoints.save(self.run.state, {**state, "random": random}, self.position)
         checkpoints.prune(
             self.run.state,
-            every=self.training.saves_every,
+            every=self.timetable.save_every,
             keep=max(self.training.keep, self.training.average),
             wanted={self.position.best_step},
         )
@@ -357,7 +359,7 @@ class _Trainer:
         """Steps of the last regular checkpoints; a short run has fewer than the recipe asks for."""
         if self.training.average == 1:
             return []
-        every = self.training.saves_every
+        every = self.timetable.save_every
         regular = [step for step in checkpoints.steps(self.run.state) if step % every == 0]
         return regular[-self.training.average :]
 

@@ -82,8 +82,9 @@ def loss_sum(
     smoothing: float = 0.0,
     r_drop: float = 0.0,
     word_dropout: float = 0.0,
+    sentences: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Loss summed over the targets of a batch, and the number of targets.
+    """Loss summed over the targets of a batch, and the number of targets; see `logits_and_targets`.
 
     Word dropout teaches a model what an unknown word is, and not to rely on single words.
 
@@ -92,10 +93,12 @@ def loss_sum(
     of the paper's loss, so that a learning rate suits training with and without R-Drop.
     """
     if not r_drop:
-        logits, targets = logits_and_targets(model, with_unknown_words(batch, word_dropout))
+        read = with_unknown_words(batch, word_dropout)
+        logits, targets = logits_and_targets(model, read, sentences=sentences)
         return cross_entropy_sum(logits, targets, smoothing), (targets != IGNORED).sum()
     twice = {name: torch.cat([tensor, tensor]) for name, tensor in batch.items()}
-    logits, targets = logits_and_targets(model, with_unknown_words(twice, word_dropout))
+    read = with_unknown_words(twice, word_dropout)
+    logits, targets = logits_and_targets(model, read, sentences=sentences)
     entropy = cross_entropy_sum(logits, targets, smoothing)
     one, other = logits.chunk(2)
     targets = targets.chunk(2)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -16,14 +15,21 @@ if TYPE_CHECKING:
     from treeformer.models.systems import System
 
 Metric = Literal["accuracy", "loss", "bleu"]
+EVALUATE_EVERY = 500  #: updates between two evaluations, for a run without ``epochs``
 LARGEST = 1e20  #: number of a recipe: what is computed from larger ones does not fit into float32
+Targets = Literal["all", "text"]
 Schedule = Literal["inverse-square-root", "cosine", "constant"]
 
 
 class TrainingRecipe(Settings):
     """How a model is trained."""
 
-    updates: int = Field(ge=1, description="largest number of updates")
+    updates: int | None = Field(default=None, ge=1, description="largest number of updates")
+    epochs: int | None = Field(
+        default=None,
+        ge=1,
+        description="largest number of passes over the examples; this or `updates` is needed",
+    )
     tokens: int = Field(ge=1, description="leaves and nodes in one update, over all processes")
     share: float | None = Field(
         default=None, gt=0, le=1, description="share of the examples to train on, the same for every system"
@@ -32,7 +38,9 @@ class TrainingRecipe(Settings):
     schedule: Schedule = Field(
         default="inverse-square-root", description="how the learning rate falls after the warm-up"
     )
-    warm_up: int = Field(default=0, ge=0, description="updates until the learning rate is highest")
+    warm_up: Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0, description="updates until the learning rate is highest, or their share of all, below 1"
+    )
     weight_decay: float = Field(
         default=0.0, ge=0, le=LARGEST, description="decoupled decay of weights of linear layers"
     )
@@ -52,7 +60,15 @@ class TrainingRecipe(Settings):
         default=1, ge=1, description="shards in which a process computes its share of an update"
     )
     bf16: bool = Field(default=False, description="compute in bfloat16 where that is safe")
-    evaluate_every: int = Field(default=500, ge=1, description="updates between two evaluations on dev")
+    evaluate_every: int | None = Field(
+        default=None,
+        ge=1,
+        description=f"updates between evaluations on dev; default: {EVALUATE_EVERY}, with `epochs` an epoch",
+    )
+    targets: Targets = Field(
+        default="all",
+        description="labels that tree systems learn from: of all words and phrases, or of the text alone",
+    )
     metric: Metric | None = Field(
         default=None, description="dev score that chooses the best model; default: accuracy, or loss"
     )
@@ -75,29 +91,11 @@ class TrainingRecipe(Settings):
     deterministic: bool = Field(default=False, description="repeat runs bit for bit on a GPU; slower")
     tensorboard: bool = Field(default=False, description="write metrics for TensorBoard, too")
 
-    @property
-    def saves_every(self) -> int:
-        """Updates between two checkpoints."""
-        return self.save_every or self.evaluate_every
-
-    def rate(self, update: int) -> float:
-        """Learning rate of an update, counted from 1.
-
-        It rises linearly and is highest at update ``warm_up``. Then it falls with the inverse square root
-        of the update, or along half a cosine to 0 at the last update, or stays constant.
-
-        >>> training = TrainingRecipe(updates=99, tokens=1, learning_rate=1.0, warm_up=4)
-        >>> [training.rate(update) for update in (1, 4, 16)]
-        [0.25, 1.0, 0.5]
-        """
-        if update < self.warm_up:
-            return self.learning_rate * update / self.warm_up
-        if self.schedule == "inverse-square-root":
-            return self.learning_rate * math.sqrt(max(self.warm_up, 1) / update)
-        if self.schedule == "cosine":
-            done = (update - self.warm_up) / max(self.updates - self.warm_up, 1)
-            return self.learning_rate * 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
-        return self.learning_rate
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        if self.updates is None and self.epochs is None:
+            raise ValueError("expected updates or epochs, got neither")
+        return self
 
 
 def _optional(field: FieldInfo) -> tuple[Any, None]:
@@ -127,6 +125,9 @@ class SystemRecipe(Settings):
         return training.model_dump(exclude_unset=True)
 
 
+_Replaced = Literal["model", "systems", "training"]
+
+
 class DecodingRecipe(Settings):
     """How a translator searches."""
 
@@ -139,6 +140,13 @@ class DecodingRecipe(Settings):
     )
 
 
+class WithEncoder(Settings):
+    """Other values of `model`, `systems` and `training`, which replace these keys as a whole."""
+
+    frozen: dict[_Replaced, Any] = Field(default_factory=dict, description="over a frozen encoder")
+    all: dict[_Replaced, Any] = Field(default_factory=dict, description="over an encoder that is trained")
+
+
 class Recipe(Settings):
     """One experiment: data, systems, and how they are trained. `load` reads it from a YAML file."""
 
@@ -148,6 +156,21 @@ class Recipe(Settings):
     training: TrainingRecipe = Field(description="how they are trained")
     decoding: DecodingRecipe = Field(default=DecodingRecipe(), description="how translators search")
     vectors: str | None = Field(default=None, description="file of word vectors that initialise embeddings")
+
+    with_encoder: WithEncoder = Field(
+        default=WithEncoder(), description="other values of some keys for runs with `encoder`"
+    )
+
+    @classmethod
+    def with_variant(cls, content: Any) -> Any:
+        """The content with the values of `with_encoder` in their places, if there is an encoder."""
+        if not isinstance(content, dict) or not content.get("encoder"):
+            return content
+        encoder = content["encoder"]
+        train = encoder.get("train", "frozen") if isinstance(encoder, dict) else "frozen"
+        variants = WithEncoder.from_content(content.get("with_encoder", {}), "with_encoder")
+        changes = {"frozen": variants.frozen, "all": variants.all}.get(train, {})
+        return {**content, **changes}
 
     @classmethod
     def give_overrides_priority(cls, content: Any, keys: Sequence[str]) -> None:
@@ -192,9 +215,13 @@ class Recipe(Settings):
         """The recipe of the chosen system alone, with its training settings: what a run folder keeps."""
         chosen = self.system_recipe
         changes = chosen.training.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
+        training = TrainingRecipe.model_validate({**self.training.model_dump(), **changes})
+        if training.evaluate_every is None and training.epochs is None:
+            training = training.model_copy(update={"evaluate_every": EVALUATE_EVERY})
         return self.model_copy(
             update={
+                "with_encoder": WithEncoder(),
                 "systems": {self.model: chosen.model_copy(update={"training": TrainingChanges()})},
-                "training": TrainingRecipe.model_validate({**self.training.model_dump(), **changes}),
+                "training": training,
             }
         )

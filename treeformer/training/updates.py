@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from treeformer.model_folder import check_tensors
+from treeformer.models.pretrained_words import pretrained_part
 from treeformer.ops.levels import Limits, known_limits
 from treeformer.training.graphs import CONSTANT, GraphedBatches, GraphedStep, Recorder
 from treeformer.training.losses import loss_sum
@@ -40,6 +41,8 @@ class Updater:
         training: the settings.
         process_count: number of processes over which gradients are summed.
         recorder: records CUDA graphs; by default there is one on a GPU if the settings ask for graphs.
+        encoder_rate: highest learning rate of a pretrained encoder that is trained; it follows that of the
+            other weights. None for the same rate.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Updater:
         *,
         process_count: int = 1,
         recorder: Recorder | None = None,
+        encoder_rate: float | None = None,
     ) -> None:
         self.model = model
         self.training = training
@@ -58,9 +62,11 @@ class Updater:
         if recorder is None and training.graphs and on_gpu:
             recorder = Recorder(self.device)
         self.gradients = _flat_gradients(model)
-        self.rate = torch.zeros((), device=self.device)
+        self.rate, self.encoder_rate = torch.zeros(2, device=self.device).unbind()
+        self._encoder_share = 1.0 if encoder_rate is None else encoder_rate / training.learning_rate
         capturable = recorder is not None and on_gpu
-        self.optimizer = _adam(model, self.rate, training.weight_decay, capturable=capturable)
+        rates = (self.rate, self.encoder_rate)
+        self.optimizer = _adam(model, rates, training.weight_decay, capturable=capturable)
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)  # loss and targets of this update
         self.totals = torch.zeros(4, dtype=torch.float64, device=self.device)  # see Totals; since last taken
         self._graphed_batches = self._graphed_step = None
@@ -79,6 +85,7 @@ class Updater:
     def step(self, rate: float) -> None:
         """Change the weights with this learning rate and reset the gradients."""
         self.rate.fill_(rate)
+        self.encoder_rate.fill_(rate * self._encoder_share)
         if self.process_count > 1:
             torch.distributed.all_reduce(self.gradients)
             torch.distributed.all_reduce(self.sums)
@@ -146,6 +153,7 @@ class Updater:
                 smoothing=training.label_smoothing,
                 r_drop=training.r_drop,
                 word_dropout=training.word_dropout,
+                sentences=training.targets == "text",
             )
         loss.backward()
         self.sums += torch.stack([loss.detach().double(), count.double()])
@@ -174,17 +182,26 @@ def _flat_gradients(model: nn.Module) -> Tensor:
     return flat
 
 
-def _adam(model: nn.Module, rate: Tensor, decay: float, *, capturable: bool) -> torch.optim.AdamW:
-    """AdamW that decays the weights of linear layers, not biases, norms and embeddings."""
+def _adam(
+    model: nn.Module, rates: tuple[Tensor, Tensor], decay: float, *, capturable: bool
+) -> torch.optim.AdamW:
+    """AdamW that decays the weights of linear layers, not biases, norms and embeddings.
+
+    The second rate is that of a pretrained encoder that is part of the model.
+    """
     decayed = {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear)}
+    pretrained = pretrained_part(model)
+    network = None if pretrained is None else pretrained.network
+    inside = set() if network is None else {id(parameter) for parameter in network.parameters()}
     parameters = list(model.parameters())
-    groups = [
-        {"params": [one for one in parameters if id(one) in decayed], "weight_decay": decay},
-        {"params": [one for one in parameters if id(one) not in decayed], "weight_decay": 0.0},
-    ]
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for parameter in parameters:
+        groups.setdefault((id(parameter) in inside, id(parameter) in decayed), []).append(parameter)
     optimizer = torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=rate,
+        [
+            {"params": group, "lr": rates[in_encoder], "weight_decay": decay if is_decayed else 0.0}
+            for (in_encoder, is_decayed), group in groups.items()
+        ],
         betas=BETAS,
         eps=EPSILON,
         fused=True,
