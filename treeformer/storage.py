@@ -16,7 +16,7 @@ from typing import IO, Self
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file; if that fails or is interrupted, its old content stays."""
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.treeformer-part")
     try:
         write_synced(part, content)
         os.replace(part, path)
@@ -54,7 +54,8 @@ def move_folder(source: Path, path: Path, aside: Path | None = None) -> None:
     Args:
         source: the complete folder.
         path: its new name.
-        aside: name for the replaced folder until it is deleted; by default a hidden name beside it.
+        aside: name for the replaced folder until it is deleted. By default a hidden name beside it, which
+            is removed, so the folder around it must be ours.
     """
     _sync_folder(source)
     old = aside or _name_for_removal(path)

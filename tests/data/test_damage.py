@@ -200,7 +200,20 @@ def changed_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     change(manifest)
+    manifest.pop("digest")
     path.write_text(json.dumps(manifest))
+
+
+def test_a_changed_letter_in_a_manifest_is_found_there(tmp_path: Path) -> None:
+    output = prepared(recipe(sst_task()), sst_files(tmp_path / "data"), tmp_path / "out").folder
+    path = output / "manifest.json"
+    content = path.read_bytes()
+    for place in range(0, len(content), 7):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        if content[place : place + 1].isspace():  # damaged JSON, or the same value
+            continue
+        with pytest.raises(ValueError, match=r"out.manifest\.json: "):
+            PreparedCorpus.open(output)
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,21 @@ class TestFolders:
         install("tiny", source=sources / "hub", folder=tmp_path)
         assert contents(folder) == expected
 
+    def test_a_repair_removes_nothing_that_somebody_else_wrote(
+        self, known: KnownEncoder, sources: Path, tmp_path: Path
+    ) -> None:
+        folder = install("tiny", source=sources / "hub", folder=tmp_path)
+        (folder / "config.json").write_text("{}")
+        (folder / "letter.txt").touch()
+        with pytest.raises(ValueError, match=r"tiny.letter\.txt: not written by treeformer encoder install"):
+            install("tiny", source=sources / "hub", folder=tmp_path)
+        (folder / "letter.txt").rename(tmp_path / "letter.txt")
+        (tmp_path / ".tiny.old").mkdir()
+        (tmp_path / ".tiny.old" / "letter.txt").touch()
+        install("tiny", source=sources / "hub", folder=tmp_path)
+        assert (tmp_path / ".tiny.old" / "letter.txt").exists()
+        assert (tmp_path / "letter.txt").exists()
+
     def test_a_folder_of_somebody_else_is_left_alone(
         self, known: KnownEncoder, sources: Path, tmp_path: Path
     ) -> None:

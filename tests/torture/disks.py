@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.torture.campaigns import Case, Failure, Skip
 from tests.torture.kills import Command, OfCommands, remove
 from tests.torture.victims import Victim, check_refusal
+from treeformer.storage import WorkFolder
 
 
 class FullDisk(OfCommands):
@@ -75,7 +76,8 @@ class LargestFile(OfCommands):
         if victim.wait():
             case.check("Traceback" not in victim.errors, f"{victim}, {size} bytes: {victim.errors[-3000:]}")
             if victim.errors:  # its standard error is limited, too
-                check_refusal(victim, str(output)) if size > 1000 else None
+                names = (str(output), str(WorkFolder(output).path))
+                check_refusal(victim, *names) if size > 1000 else None
         victim.clean()
         self.resume(case, command, output)
         remove(output)

@@ -31,6 +31,7 @@ class Tables(Readings):
     share = 3.0
 
     def run(self, case: Case) -> None:
+        from treeformer.data.sample import BadLine, Sample
         from treeformer.data.tasks.labelled import LabelledTask
 
         generator = case.random
@@ -43,7 +44,8 @@ class Tables(Readings):
             }
             for _ in range(generator.randint(0, 4))
         ]
-        content = _table(generator, kind, rows)
+        whole = generator.random() < 0.1
+        content = _table(generator, kind, rows, whole=whole)
         path = self.written(case, f"train.{kind}", content)
         tree = generator.choice([None, "tree"])
         splits = {"train": {"file": path.name}}
@@ -55,7 +57,12 @@ class Tables(Readings):
             texts = list(task.checked_texts(split, files)) if tree is None else []
             return texts + (list(task.samples(split, files, "keep")) if tree else [])
 
-        outcome(read, str(path))
+        found = outcome(read, str(path))
+        if isinstance(found, list):
+            places = [one.location for one in found if isinstance(one, BadLine | Sample)]
+            case.check(all(place.startswith(str(path)) for place in places), f"places: {places}")
+            lost = whole and len(found) != len(rows)
+            case.check(not lost, f"{len(found)} of {len(rows)} rows are read")
 
 
 _LABELS: list[Any] = [
@@ -77,8 +84,8 @@ _LABELS: list[Any] = [
 ]
 
 
-def _table(generator: Random, kind: str, rows: list[dict[str, Any]]) -> bytes:
-    """A table as a file of this kind, mostly damaged."""
+def _table(generator: Random, kind: str, rows: list[dict[str, Any]], *, whole: bool) -> bytes:
+    """A table as a file of this kind, mostly damaged unless it shall be whole."""
     if kind == "parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -94,16 +101,19 @@ def _table(generator: Random, kind: str, rows: list[dict[str, Any]]) -> bytes:
         }
         sink = io.BytesIO()
         pq.write_table(pa.table(columns), sink, compression=generator.choice(["none", "snappy"]))
-        return damaged_bytes(generator, sink.getvalue()) if generator.random() < 0.8 else sink.getvalue()
+        if whole or generator.random() < 0.2:
+            return sink.getvalue()
+        return damaged_bytes(generator, sink.getvalue())
     if kind == "jsonl":
-        text = "".join(f"{dumped(damaged_value(generator, row))}\n" for row in rows)
+        values = rows if whole else [damaged_value(generator, row) for row in rows]
+        text = "".join(f"{dumped(value)}\n" for value in values)
     else:
         stream = io.StringIO()
         writer = csv.writer(stream, delimiter="," if kind == "csv" else "\t")
         writer.writerow(["text", "tree", "label"])
         writer.writerows([[row["text"], row["tree"], row["label"]] for row in rows])
         text = stream.getvalue()
-    if generator.random() < 0.7:
+    if not whole and generator.random() < 0.7:
         text = damaged(generator, text)
     return text.encode("utf-8", "surrogatepass")
 
@@ -118,8 +128,8 @@ class Recipes(Readings):
         import yaml
 
         super().set_up(folder)
-        self.texts = [path.read_text() for path in sorted(Path("recipes").glob("*.yaml"))]
-        self.values = [yaml.safe_load(text) for text in self.texts]
+        texts = [path.read_text() for path in sorted(Path("recipes").glob("*.yaml"))]
+        self.recipes = [(text, value) for text in texts if "systems" in (value := yaml.safe_load(text))]
 
     def run(self, case: Case) -> None:
         import yaml
@@ -127,17 +137,15 @@ class Recipes(Readings):
         from treeformer.training.recipe import Recipe
 
         generator = case.random
-        place = generator.randrange(len(self.texts))
-        if "systems" not in self.values[place]:
-            return
+        text, value = generator.choice(self.recipes)
         if generator.random() < 0.5:
-            text = damaged(generator, self.texts[place])
+            text = damaged(generator, text)
         else:
-            value = damaged_value(generator, self.values[place])
+            value = damaged_value(generator, value)
             try:
-                text = json.dumps(value) if generator.random() < 0.8 else yaml.safe_dump(value)
+                text = dumped(value) if generator.random() < 0.8 else yaml.safe_dump(value)
             except (RecursionError, yaml.YAMLError):
-                return
+                text = dumped(value)
         content = text.encode("utf-8", "surrogatepass" if generator.random() < 0.5 else "replace")
         path = self.written(case, "recipe.yaml", content)
         recipe = outcome(lambda: Recipe.load(path), str(path))

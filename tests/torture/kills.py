@@ -13,6 +13,9 @@ from tests.torture.campaigns import Campaign, Case
 from tests.torture.fixtures import Fixtures
 from tests.torture.victims import Victim, check_refusal, run
 from tests.training.corpora import TIMES
+from treeformer.checksums import check_folder
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.storage import WorkFolder
 
 _OF_TIME = {"seconds", "peak_memory"}  # facts of a run that differ from run to run
 
@@ -67,6 +70,10 @@ class Command:
             if found.get(name) != self._reference.get(name)
         )
         case.check(not different, f"{self.name}: the output differs in {', '.join(different)}")
+        if self.name == "prepare":
+            PreparedCorpus.open(output).check()
+        elif self.name == "train":
+            check_folder(output)
         rest = [path.name for path in output.parent.iterdir() if path.name.startswith(f".{output.name}.")]
         case.check(not rest, f"{self.name}: left behind: {', '.join(rest)}")
 
@@ -92,7 +99,7 @@ def contents(output: Path) -> dict[str, bytes]:
 
 def remove(output: Path) -> None:
     """Remove a file or folder and its work folder."""
-    for path in (output, output.with_name(f".{output.name}.treeformer")):
+    for path in (output, WorkFolder(output).path):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -183,7 +190,7 @@ class Signals(OfCommands):
             "Traceback" not in errors, f"{victim}: a traceback after signal {number}: {errors[-3000:]}"
         )
         case.check(victim.end_family(), f"{victim}: processes are left after signal {number}")
-        trees = output.with_name(f".{output.name}.treeformer") / "trees"
+        trees = WorkFolder(output).path / "trees"
         if status == 130 and command.name in ("parse", "workers") and trees.exists():
             case.check("to resume" in errors, f"{victim}: does not say how to resume: {errors[-3000:]}")
         victim.clean()

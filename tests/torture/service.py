@@ -78,6 +78,8 @@ class Service(Campaign):
             case.check(self.service.process.poll() is None, f"it has ended: {self.service.errors[-3000:]}")
             answer = self._send(_valid(), complete=True)
             case.check(_status(answer) == 200, f"no answer to a plain request: {answer[:300]!r}")
+            right = b'"label":"positive"' in answer
+            case.check(right, f"another answer to a plain request: {answer[:1000]!r}")
         case.check("Traceback" not in self.service.errors, f"{self.service.errors[-3000:]}")
         self.service.errors = ""
 
@@ -88,7 +90,8 @@ class Service(Campaign):
     def _send(self, request: bytes, *, hasty: bool = False, complete: bool = False) -> bytes:
         """The first part of the answer; nothing if the client is hasty and leaves at once.
 
-        Unless the request is known to be complete, the service is told that nothing follows.
+        If the request is complete and closes the connection, the whole answer is read; otherwise the service
+        is told that nothing follows.
         """
         try:
             with socket.create_connection(self.address, timeout=SECONDS) as client:
@@ -99,7 +102,10 @@ class Service(Campaign):
                 if not complete:
                     client.shutdown(socket.SHUT_WR)
                 with suppress(ConnectionError):
-                    return client.recv(1 << 16)
+                    answer = client.recv(1 << 16)
+                    while complete and (part := client.recv(1 << 16)):
+                        answer += part
+                    return answer
                 return b""
         except TimeoutError as error:
             raise Failure(f"no answer in {SECONDS} s") from error
@@ -119,7 +125,7 @@ def _status(answer: bytes) -> int | None:
 def _valid() -> bytes:
     body = json.dumps(PLAIN).encode()
     lines = ["POST /v1/classify HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
-    lines += [f"Content-Length: {len(body)}", "", ""]
+    lines += [f"Content-Length: {len(body)}", "Connection: close", "", ""]
     return "\r\n".join(lines).encode() + body
 
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from treeformer.trees import Tree
+from treeformer.trees.escapes import decode_word
 
 Nested = tuple[str, Any]
 
@@ -72,6 +73,26 @@ class Oracle:
         if not word and not children:
             raise OracleError("expected a word or a constituent")
         return (label, word or children)
+
+
+def trees_of(text: str, *, unary: str, strip: bool) -> list[Tree]:
+    """The trees of a text; the message of `OracleError` lists the problems, any of which may be reported."""
+    reader = Oracle(text.removeprefix("\ufeff"))
+    problems = []
+    try:
+        reader.read()
+    except OracleError as error:
+        problems.append(str(error))
+    nested = [stripped(tree) if strip else tree for tree in reader.trees]
+    if None in nested:
+        problems.append("traces only")
+    if problems:
+        raise OracleError("|".join(problems))
+    whole = [tree for tree in nested if tree]
+    if unary == "collapse":
+        whole = [collapsed(tree) for tree in whole]
+    trees = [to_tree(tree) for tree in whole]
+    return [Tree(tuple(map(decode_word, tree.words)), tree.tags, tree.labels, tree.spans) for tree in trees]
 
 
 def stripped(nested: Nested) -> Nested | None:

@@ -21,32 +21,11 @@ from treeformer.trees import (
     strip,
     write_trees,
 )
-from treeformer.trees.escapes import decode_word
 
 
 def read(text: str, **options: object) -> list[Tree]:
     """The trees of ``text`` read as a stream."""
     return list(read_trees(io.StringIO(text, newline="\n"), **options))  # type: ignore[arg-type]
-
-
-def expected(text: str, *, unary: str, strip: bool) -> list[Tree]:
-    """The trees of ``text`` by the oracle; the error of a text with several mistakes may be that of any."""
-    reader = oracle.Oracle(text.removeprefix("\ufeff"))
-    wrong = []
-    try:
-        reader.read()
-    except oracle.OracleError as error:
-        wrong.append(str(error))
-    expected = [oracle.stripped(tree) if strip else tree for tree in reader.trees]
-    if None in expected:
-        wrong.append("traces only")
-    if wrong:
-        raise oracle.OracleError("|".join(wrong))
-    whole = [tree for tree in expected if tree]
-    if unary == "collapse":
-        whole = [oracle.collapsed(tree) for tree in whole]
-    made = [oracle.to_tree(tree) for tree in whole]
-    return [Tree(tuple(map(decode_word, t.words)), t.tags, t.labels, t.spans) for t in made]
 
 
 @given(
@@ -58,7 +37,7 @@ def expected(text: str, *, unary: str, strip: bool) -> list[Tree]:
 def test_the_reader_agrees_with_the_oracle(tree: Tree, unary: str, bare: bool, width: int) -> None:
     text = f"{tree}\n{tree.pretty(width)} (NN dogs)"
     try:
-        wanted = expected(text, unary=unary, strip=bare)
+        wanted = oracle.trees_of(text, unary=unary, strip=bare)
     except oracle.OracleError as error:
         with pytest.raises(TreeFormatError, match=str(error)):
             read(text, unary=unary, strip=bare)
@@ -70,7 +49,7 @@ def test_the_reader_agrees_with_the_oracle(tree: Tree, unary: str, bare: bool, w
 @example("(NN dog)\na", False)  # the reader takes a line at a time
 def test_the_reader_refuses_what_the_oracle_refuses_and_for_the_same_reason(text: str, bare: bool) -> None:
     try:
-        wanted = expected(text, unary="collapse", strip=bare)
+        wanted = oracle.trees_of(text, unary="collapse", strip=bare)
     except oracle.OracleError as error:
         with pytest.raises(TreeFormatError, match=str(error)):
             read(text, strip=bare)

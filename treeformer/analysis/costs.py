@@ -294,7 +294,7 @@ def _recipe_parameters(path: Path, prepared: Path) -> Iterator[SystemParameters]
     tokens, labels = None, _TABLE_LABELS
     classes: tuple[str, ...] = ("0", "1")
     if (prepared / MANIFEST).is_file():
-        manifest = Manifest.model_validate_json((prepared / MANIFEST).read_bytes())
+        manifest = Manifest.load_json(prepared / MANIFEST)
         tokens, labels, classes = manifest.vocab_size, manifest.node_vocab_size, manifest.classes or classes
     elif isinstance(recipe.data.vocabulary, Subwords):
         tokens = recipe.data.vocabulary.size

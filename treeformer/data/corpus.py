@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -15,11 +17,14 @@ from treeformer.data.split import Split
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tasks.translation import TranslationTask
 from treeformer.data.vocabulary import TOKENIZER, load_vocabulary
-from treeformer.storage import check_files
+from treeformer.storage import check_files, write_json
 
 MANIFEST = "manifest.json"
 LABELS = "labels.json"
 FORMAT = 2  #: of the manifest; version 0.1.0 wrote format 1, which has no checksums
+
+
+_DIGEST = "digest"  # key of the SHA-256 of the rest of the manifest
 
 
 class SplitCounts(Settings):
@@ -53,14 +58,25 @@ class Manifest(Settings):
 
     @classmethod
     def load_json(cls, path: Path) -> Self:
-        """Read ``manifest.json``; a newer format is refused."""
-        number = read_json(path).get("format", 1)
+        """Read ``manifest.json``; a newer format and a damaged file are refused."""
+        content = read_json(path)
+        number, digest = content.get("format", 1), content.pop(_DIGEST, None)
         if isinstance(number, int) and number > FORMAT:
             raise ValueError(
                 f"{path}: written by a newer version of treeformer (format {number}, known up to {FORMAT}); "
                 "update treeformer, or delete the folder and prepare it again"
             )
-        return super().load_json(path)
+        if digest is not None and digest != _digest(content):
+            raise ValueError(
+                f"{path}: damaged or changed, its content does not match its {_DIGEST}; "
+                "restore it, or delete the folder and prepare it again"
+            )
+        return cls.from_content(content, str(path))
+
+    def save(self, folder: Path) -> None:
+        """Write ``manifest.json`` with a digest of its content."""
+        content = self.model_dump(mode="json")
+        write_json(folder / MANIFEST, {**content, _DIGEST: _digest(content)})
 
     @model_validator(mode="after")
     def _all_files_have_checksums(self) -> Self:
@@ -141,6 +157,11 @@ class PreparedCorpus:
         """Raise ``ValueError`` if a file differs from its checksum; format 1 has none."""
         if name in self.manifest.checksums:
             check_files(self.folder, {name: self.manifest.checksums[name]})
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """The SHA-256 of the content of a manifest."""
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def settings_of(recipe: DataRecipe, labels: tuple[str, ...], classes: tuple[str, ...]) -> ProcessorSettings:

@@ -17,7 +17,6 @@ from treeformer import __version__
 from treeformer.data.corpus import (
     FORMAT,
     LABELS,
-    MANIFEST,
     Labels,
     Manifest,
     PreparedCorpus,
@@ -280,7 +279,7 @@ class _Preparation:
             format=FORMAT,
             checksums={path.name: sha256(path) for path in sorted(folder.iterdir())},
         )
-        write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
+        manifest.save(folder)
 
     def _samples(self, split: str, dropped: Counter[str], classes: tuple[str, ...] = ()) -> Iterator[Sample]:
         """The samples of a split; bad lines are counted if the recipe drops them, else an error."""

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treeformer.configuration import printable
 from treeformer.data.sample import BadLine, location
 from treeformer.trees.files import COMPRESSED, numbered_lines
 from treeformer.trees.tree import lone_surrogate
@@ -146,7 +147,7 @@ def _check_columns(path: Path, header: Sequence[str], columns: Sequence[str]) ->
     """Raise ``ValueError`` unless each column occurs once in the header."""
     for column in columns:
         if header.count(column) != 1:
-            found = ", ".join(header) or "none"
+            found = printable(", ".join(header)) or "none"
             raise ValueError(f"{path}: expected one column {column}, found the columns {found}")
 
 

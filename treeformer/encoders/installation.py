@@ -92,7 +92,7 @@ def install(
         origin = _make(encoder, source, work.path, complete, progress)
         facts = {"name": name, "model": encoder.model, "licence": encoder.licence, "source": origin}
         write_json(complete / MANIFEST, {**facts, "sha256": expected_checksums(encoder)})
-        move_folder(complete, output)
+        move_folder(complete, output, aside=work.path / "replaced")
         work.remove()
     progress.log(f"{name} is in {output}")
     return output
@@ -104,11 +104,18 @@ def _is_complete(encoder: KnownEncoder, folder: Path) -> bool:
         return False
     if not (folder / MANIFEST).is_file():
         raise ValueError(f"{folder}: no encoder of treeformer, move it away or name another folder")
+    expected = expected_checksums(encoder)
     try:
-        check_files(folder, expected_checksums(encoder))
+        check_files(folder, expected)
+        return True
     except ValueError:
-        return False
-    return True
+        others = {path.name for path in folder.iterdir()} - {*expected, MANIFEST}
+    if others:
+        raise ValueError(
+            f"{folder / min(others)}: not written by treeformer encoder install, which would replace this "
+            "folder because it is damaged; move it away"
+        )
+    return False
 
 
 def _make(

@@ -154,6 +154,7 @@ def test_texts_are_checked_before_anything_is_parsed(tmp_path: Path, monkeypatch
         commas__csv="text,label\nA fine, old film.,good\nDull.,bad\n",
         quote__csv='text,label\n"A fine, old film.,good\nDull.,bad\n',
         twice__csv="text,label,text\nA,b,c\n",
+        header__csv='text,"a\nb"\nA,b\n',
     )
     for name, message in [
         ("bytes.parquet", r"bytes\.parquet:1: column text: expected a text, found a value of type bytes"),
@@ -165,6 +166,7 @@ def test_texts_are_checked_before_anything_is_parsed(tmp_path: Path, monkeypatch
         ("a.csv", r"a\.csv:4: column text: expected a text, found nothing; drop"),
         ("commas.csv", r"commas\.csv:2: expected 2 fields as in the header, found 3"),
         ("quote.csv", r"quote\.csv:2: expected CSV: unexpected end of data"),
+        ("header.csv", r"header\.csv: expected one column label, found the columns text, a\\nb"),
         ("twice.csv", r"twice\.csv: expected one column text, found the columns text, label, text"),
     ]:
         with pytest.raises(ValueError, match=message) as raised:
