@@ -196,6 +196,16 @@ def test_a_corpus_without_checksums_is_checked_as_well_as_possible(tmp_path: Pat
             path.write_bytes(content)
 
 
+def test_labels_of_a_corpus_without_checksums_begin_with_the_special_ones(tmp_path: Path) -> None:
+    output = prepared(recipe(sst_task()), sst_files(tmp_path / "data"), tmp_path / "out").folder
+    changed_manifest(output, lambda manifest: [manifest.pop(key) for key in ("format", "checksums")])
+    labels = json.loads((output / "labels.json").read_text())
+    (output / "labels.json").write_text(json.dumps({**labels, "nodes": ["<unk>", *labels["nodes"][2:], "X"]}))
+    with pytest.raises(ValueError, match=r"labels\.json: nodes: expected <unk> and DOC first") as raised:
+        use(PreparedCorpus.open(output))
+    assert "\n" not in str(raised.value)
+
+
 def changed_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())

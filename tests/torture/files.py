@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import shutil
@@ -218,11 +219,17 @@ class Jsons(Readings):
         shutil.copytree(self.fixtures.run, folder / "run")
         shutil.copytree(self.fixtures.prepared, folder / "prepared")
         shutil.copytree(self.fixtures.parser, folder / "parser")
-        for path in folder.rglob("checksums.json"):  # it would refuse all damage
-            path.unlink()
         names = ["run/processor.json", "run/tokenizer.json", "run/run.json", "run/config.json"]
         names += ["prepared/manifest.json", "prepared/labels.json", "parser/parser.json"]
+        # Checksums would refuse all damage.
+        for path in folder.rglob("checksums.json"):
+            path.unlink()
+        path = folder / "prepared" / "manifest.json"
+        manifest = json.loads(path.read_text())
+        del manifest["digest"]
+        path.write_text(json.dumps({**manifest, "format": 1, "checksums": {}}))
         self.contents = {name: (folder / name).read_text() for name in names}
+        self.with_checksums = json.dumps(manifest)
         row = {"source": "a b", "length": 2, "group": 0, "label": "x", "predicted": "y", "right": False}
         self.contents["run/predictions/dev.jsonl"] = json.dumps({**row, "probabilities": [0.5, 0.5]}) + "\n"
         (folder / "run" / "predictions").mkdir(exist_ok=True)
@@ -230,26 +237,30 @@ class Jsons(Readings):
     def run(self, case: Case) -> None:
         generator = case.random
         name = generator.choice([*self.contents])
+        text = self.contents[name]
+        if name == "prepared/manifest.json" and generator.random() < 0.5:
+            text = self.with_checksums
         if generator.random() < 0.4:
-            text = damaged(generator, self.contents[name])
+            text = damaged(generator, text)
         else:
-            value = damaged_value(generator, json.loads(self.contents[name]))
+            value = damaged_value(generator, json.loads(text))
             text = dumped(value) + "\n"
         content = text.encode("utf-8", "surrogatepass" if generator.random() < 0.5 else "replace")
         case.keep(name.replace("/", "-"), content)
         path = self.folder / name
         path.write_bytes(content)
         try:
-            outcome(lambda: _open(name, path.parent), *_names_of(name, path))
+            outcome(lambda: _open(name, path.parent), path.name, *_OTHER_FILES.get(path.name, ()))
         finally:
             path.write_text(self.contents[name])
 
 
-def _names_of(name: str, path: Path) -> list[str]:
-    """What a message about a file has to name: it or, where files do not fit together, the other one."""
-    if name.startswith("parser"):
-        return [str(path), str(path.with_name("parser.safetensors"))]
-    return [str(path), str(path.parent)]
+# What a message may name where two files do not fit together.
+_OTHER_FILES = {
+    "parser.json": ("parser.safetensors",),
+    "config.json": ("model.safetensors",),
+    "manifest.json": ("train.arrow", "dev.arrow"),
+}
 
 
 def _open(name: str, folder: Path) -> object:
@@ -288,7 +299,7 @@ class Splits(Readings):
     """Damaged Arrow files: an error that names the file, or examples that can be read."""
 
     name = "Arrow splits"
-    share = 3.0
+    share = 4.0
 
     def __init__(self, fixtures: Fixtures) -> None:
         self.fixtures = fixtures
@@ -328,9 +339,10 @@ class Weights(Readings):
         self.paths = [folder / "parser" / "parser.safetensors", folder / "run" / "model.safetensors"]
         self.paths += [state / "model.safetensors"]
         self.contents = {path: path.read_bytes() for path in self.paths}
+        self.hashes = json.loads((state / "manifest.json").read_bytes())
 
     def run(self, case: Case) -> None:
-        from treeformer.inference.loading import load_run
+        from treeformer.inference.loading import Loaded, load_run
         from treeformer.parsing import load_parser
         from treeformer.training import checkpoints
 
@@ -348,8 +360,13 @@ class Weights(Readings):
                 case "parser":
                     outcome(lambda: load_parser(str(path.parent)), str(path))
                 case "run":
-                    outcome(lambda: load_run(path.parent, device="cpu"), str(path.parent))
-                case _:
-                    outcome(lambda: checkpoints.load(path.parent), str(path.parent))
+                    run = outcome(lambda: load_run(path.parent, device="cpu"), str(path))
+                    if isinstance(run, Loaded):
+                        finite = all(weight.isfinite().all() for weight in run.model.parameters())
+                        case.check(finite, "infinite weights were loaded")
+                case _:  # with the right hash, or all damage would be refused
+                    hashes = {**self.hashes, path.name: hashlib.sha256(content).hexdigest()}
+                    (path.parent / "manifest.json").write_text(json.dumps(hashes))
+                    outcome(lambda: checkpoints.load(path.parent), str(path))
         finally:
             path.write_bytes(self.contents[path])

@@ -147,13 +147,13 @@ class Kills(OfCommands):
     """``kill -9`` at random moments, again and again; then the output of an undisturbed run."""
 
     name = "kill"
-    share = 8.0
+    share = 14.0
     commands = ("parse", "prepare", "train", "parse", "prepare", "train", "workers")
 
     def run(self, case: Case) -> None:
         command, output = self.chosen(case)
         case.weight = 0
-        for _ in range(case.random.randint(1, 6)):
+        for _ in range(case.random.randint(1, 8)):
             victim = Victim(command.arguments(output), self.folder)
             time.sleep(case.random.uniform(0, 1.1) * command.seconds)
             if victim.poll() is None:

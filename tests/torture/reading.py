@@ -148,7 +148,7 @@ class Conllu(Readings):
     """Damaged CoNLL-U."""
 
     name = "CoNLL-U"
-    share = 3.0
+    share = 4.0
 
     def run(self, case: Case) -> None:
         sentences = case.random.randint(1, 3)
@@ -264,7 +264,7 @@ class Tokens(Readings):
     """Any text through the tokenisers: no visible character is lost, no token is empty."""
 
     name = "tokenizer of text"
-    share = 4.0
+    share = 5.0
 
     def run(self, case: Case) -> None:
         from treeformer.parsing.tokenizer import tokenize

@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from treeformer.configuration import Settings, read_json
-from treeformer.data.processor import ProcessorSettings, TreeProcessor
+from treeformer.data.processor import NodeLabels, ProcessorSettings, TreeProcessor
 from treeformer.data.recipe import DataRecipe
 from treeformer.data.split import Split
 from treeformer.data.tasks.task import TaskKind
@@ -93,7 +93,7 @@ class Manifest(Settings):
 class Labels(Settings):
     """Names of the labels of nodes and of the classes, in the order of their ids: ``labels.json``."""
 
-    nodes: tuple[str, ...]
+    nodes: NodeLabels
     classes: tuple[str, ...]
 
 
@@ -156,7 +156,7 @@ class PreparedCorpus:
     def _check_file(self, name: str) -> None:
         """Raise ``ValueError`` if a file differs from its checksum; format 1 has none."""
         if name in self.manifest.checksums:
-            check_files(self.folder, {name: self.manifest.checksums[name]})
+            check_files(self.folder, {name: self.manifest.checksums[name]}, MANIFEST)
 
 
 def _digest(content: dict[str, Any]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import field_validator
+from pydantic import AfterValidator
 from torch import Tensor
 
 from treeformer.checksums import check_folder, replaced
@@ -47,6 +47,16 @@ UNKNOWN_LABEL = "<unk>"
 PROCESSOR = "processor.json"
 
 
+def _check_special_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The labels; ``ValueError`` unless the special ones are first."""
+    if labels[:2] != (UNKNOWN_LABEL, DOCUMENT):
+        raise ValueError(f"expected {UNKNOWN_LABEL} and {DOCUMENT} first, got {labels[:2]}")
+    return labels
+
+
+NodeLabels = Annotated[tuple[str, ...], AfterValidator(_check_special_labels)]
+
+
 class ProcessorSettings(Settings):
     """Settings of a processor beside its vocabulary: ``processor.json``."""
 
@@ -58,18 +68,11 @@ class ProcessorSettings(Settings):
     documents: bool  #: a single sentence gets a root DOC, too
     binary: bool  #: parses are binarised, because the training trees are binary
     tokenized: bool  #: text consists of tokens already
-    labels: tuple[str, ...]  #: labels of nodes; ``<unk>`` and ``DOC`` first
+    labels: NodeLabels  #: labels of nodes; ``<unk>`` and ``DOC`` first
     classes: tuple[str, ...]  #: empty for translation
     halves: bool  #: accuracy asks only which half of the classes is likelier
     target_language: str | None = None
     target_tokens: Tokens | None = None
-
-    @field_validator("labels")
-    @classmethod
-    def _begins_with_special_labels(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
-        if labels[:2] != (UNKNOWN_LABEL, DOCUMENT):
-            raise ValueError(f"expected {UNKNOWN_LABEL} and {DOCUMENT} first, got {labels[:2]}")
-        return labels
 
 
 class TreeProcessor:
