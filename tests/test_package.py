@@ -90,7 +90,8 @@ ROOMS = (
     *("analysis", "serving", "cli"),
 )
 BESIDE_THE_ROOMS = (
-    *("caching", "checksums", "chunking", "configuration", "downloads", "machine", "model_folder"),
+    *("caching", "checksums", "chunking", "configuration", "downloads", "import_hook", "machine"),
+    "model_folder",
     *("progress", "storage"),
 )
 PACKAGE = Path(treeformer.__file__).parent

@@ -1,13 +1,17 @@
 """Neural networks that read parse trees.
 
 Every public name is loaded on first use: ``from treeformer import Tree`` does not load torch, and
-``from treeformer import TreeBatch`` does not load transformers.
+``from treeformer import TreeBatch`` does not load transformers. When both treeformer and transformers are
+imported, ``AutoModelForSequenceClassification`` and the like know our models.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from treeformer.import_hook import register_with_transformers
+
 if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares the two
+    from treeformer.data.collator import TreeCollator as TreeCollator
     from treeformer.data.preparation import prepare as prepare
     from treeformer.data.processor import TreeProcessor as TreeProcessor
     from treeformer.data.reading import Reading as Reading
@@ -36,6 +40,7 @@ if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares
     from treeformer.models.transformer import (
         TransformerForSequenceClassification as TransformerForSequenceClassification,
     )
+    from treeformer.models.transformer import TransformerModel as TransformerModel
     from treeformer.models.tree2seq import Tree2SeqConfig as Tree2SeqConfig
     from treeformer.models.tree2seq import (
         Tree2SeqForConditionalGeneration as Tree2SeqForConditionalGeneration,
@@ -51,6 +56,7 @@ if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares
     from treeformer.models.tree_transformer import (
         TreeTransformerForSequenceClassification as TreeTransformerForSequenceClassification,
     )
+    from treeformer.models.tree_transformer import TreeTransformerModel as TreeTransformerModel
     from treeformer.ops import TreeBatch as TreeBatch
     from treeformer.parsing import load_parser as load_parser
     from treeformer.training.loop import train as train
@@ -70,16 +76,19 @@ _NAMES = {
     "treeformer.inference.translator": ["Translator"],
     "treeformer.data.processor": ["TreeProcessor"],
     "treeformer.data.reading": ["Reading"],
+    "treeformer.data.collator": ["TreeCollator"],
     "treeformer.ops": ["TreeBatch"],
     "treeformer.models.tree_transformer": [
         "TreeTransformerConfig",
         "TreeTransformerForSequenceClassification",
         "TreeTransformerForConditionalGeneration",
+        "TreeTransformerModel",
     ],
     "treeformer.models.transformer": [
         "TransformerConfig",
         "TransformerForSequenceClassification",
         "TransformerForConditionalGeneration",
+        "TransformerModel",
     ],
     "treeformer.models.dynamic_conv": [
         "DynamicConvConfig",
@@ -110,3 +119,6 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+register_with_transformers()

@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
+import pyarrow
 import pytest
 import torch
 
@@ -135,14 +137,24 @@ def test_any_iterable_of_texts_is_read_and_other_items_are_named(runs: Path) -> 
     texts = ["fine", "bad"]
     labels = [answer.label for answer in classifier(texts)]
     pandas = pytest.importorskip("pandas")
-    for iterable in (iter(texts), (text for text in texts), tuple(texts), pandas.Series(texts)):
+    columns = [
+        pandas.Series(texts),
+        pandas.array(texts),
+        pyarrow.array(texts),
+        pyarrow.chunked_array([texts]),
+    ]
+    dataset = pytest.importorskip("datasets").Dataset.from_dict({"text": texts})
+    columns += [dataset["text"], dataset[:]["text"], np.array(texts)]
+    for iterable in (iter(texts), (text for text in texts), tuple(texts), *columns):
         assert [answer.label for answer in classifier(iterable)] == labels
     for wrong, message in [
         (pandas.Series(["fine", float("nan")]), r"got nan \(float\) as text 2"),
         ([None], r"got None \(NoneType\) as text 1"),
         ([b"fine"], r"got b'fine' \(bytes\) as text 1"),
-        (pandas.DataFrame({"text": texts}), "expected a list of texts or trees, got one DataFrame"),
-        ({"text": texts}, "got one dict"),
+        (pandas.DataFrame({"text": texts}), "expected one column .*, got a DataFrame; .* columns: text"),
+        (pyarrow.table({"text": texts}), "got a Table; select one of its columns: text"),
+        (dataset, "got a Dataset; select one of its columns: text"),
+        ({"text": texts}, "got a dict; select one of its columns: text"),
         (b"fine", "got one bytes"),
     ]:
         with pytest.raises(ValueError, match=message):

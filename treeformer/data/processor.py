@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -21,7 +22,13 @@ from treeformer.data.recipe import TreeKind
 from treeformer.data.tasks.sst import binary_as_sst
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
-from treeformer.data.vocabulary import TOKENIZER, Vocabulary, load_vocabulary
+from treeformer.data.vocabulary import (
+    TOKENIZER,
+    SubwordVocabulary,
+    Vocabulary,
+    WordVocabulary,
+    load_vocabulary,
+)
 from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.failures import Failure, Parsed
 from treeformer.parsing.line_parser import LineParser
@@ -87,6 +94,47 @@ class TreeProcessor:
         self.vocabulary = vocabulary
         self.settings = settings
         self._label_ids = {label: number for number, label in enumerate(settings.labels)}
+
+    @classmethod
+    def from_trees(
+        cls,
+        trees: Iterable[Tree],
+        classes: Iterable[str],
+        *,
+        min_count: int = 1,
+        subwords: int | None = None,
+        language: str = "en",
+        parser: str = "embedded",
+    ) -> TreeProcessor:
+        """The processor of a new classifier, whose vocabulary and labels are those of trees.
+
+        Args:
+            trees: the trees to train on.
+            classes: names of the classes, in the order of their numbers.
+            min_count: words that are rarer are unknown.
+            subwords: size of a vocabulary of pieces of words; None for one of whole words.
+            language, parser: for texts, see `treeformer.load_parser`.
+        """
+        trees = list(trees)
+        words = Counter(word for tree in trees for word in tree.words)
+        labels = {label for tree in trees for label in (*tree.labels, *(tree.tags if subwords else ()))}
+        vocabulary: Vocabulary = WordVocabulary.learn(words, min_count)
+        if subwords is not None:
+            vocabulary = SubwordVocabulary.learn(words, subwords)
+        settings = ProcessorSettings(
+            kind="classification",
+            language=language,
+            parser=parser,
+            trees="parsed",
+            unary="collapse",
+            documents=False,
+            binary=False,
+            tokenized=False,
+            labels=label_list(labels),
+            classes=tuple(classes),
+            halves=False,
+        )
+        return cls(vocabulary, settings)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> TreeProcessor:
@@ -237,10 +285,17 @@ class TreeProcessor:
 
 def _checked_inputs(inputs: Iterable[str | Tree]) -> list[str | Tree]:
     """The texts and trees; ``ValueError`` names the position of anything else."""
-    is_table = isinstance(inputs, Mapping) or hasattr(inputs, "columns")  # these iterate over names
-    if is_table or isinstance(inputs, (str, bytes, Tree)):
+    names = inputs.keys() if isinstance(inputs, Mapping) else getattr(inputs, "column_names", None)
+    names = getattr(inputs, "columns", None) if names is None else names
+    if names is not None:  # a table: it iterates over names or rows
+        choices = ", ".join(map(str, names))
+        raise ValueError(
+            f"inputs: expected one column of texts or trees, got a {type(inputs).__name__}; "
+            f"select one of its columns: {choices:.200}"
+        )
+    if isinstance(inputs, (str, bytes, Tree)):
         raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-    items: list[Any] = list(inputs)
+    items: list[Any] = [item.as_py() if hasattr(item, "as_py") else item for item in inputs]  # of Arrow
     for number, item in enumerate(items, start=1):
         if not isinstance(item, (str, Tree)):
             kind = type(item).__name__

@@ -1,5 +1,7 @@
 """One file per system. All follow the conventions of Hugging Face transformers."""
 
+from importlib import import_module
+
 from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
 from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
 from treeformer.models.dynamic_conv import (
@@ -12,6 +14,7 @@ from treeformer.models.transformer import (
     TransformerConfig,
     TransformerForConditionalGeneration,
     TransformerForSequenceClassification,
+    TransformerModel,
 )
 from treeformer.models.tree2seq import Tree2SeqConfig, Tree2SeqForConditionalGeneration
 from treeformer.models.tree_lstm import TreeLstmConfig, TreeLstmForSequenceClassification
@@ -19,6 +22,7 @@ from treeformer.models.tree_transformer import (
     TreeTransformerConfig,
     TreeTransformerForConditionalGeneration,
     TreeTransformerForSequenceClassification,
+    TreeTransformerModel,
 )
 
 __all__ = [
@@ -34,6 +38,7 @@ __all__ = [
     "TransformerConfig",
     "TransformerForConditionalGeneration",
     "TransformerForSequenceClassification",
+    "TransformerModel",
     "Tree2SeqConfig",
     "Tree2SeqForConditionalGeneration",
     "TreeLstmConfig",
@@ -41,4 +46,7 @@ __all__ = [
     "TreeTransformerConfig",
     "TreeTransformerForConditionalGeneration",
     "TreeTransformerForSequenceClassification",
+    "TreeTransformerModel",
 ]
+
+import_module("treeformer.models.systems")  # it registers the models with transformers

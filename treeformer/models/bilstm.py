@@ -59,16 +59,14 @@ class BiLstmEncoder(WordEncoder):
         widths = [width, *[config.d_model] * (config.encoder_layers - 1)]
         self.layers = nn.ModuleList(BiLstmLayer(width, config.d_model) for width in widths)
 
-    def encode(
-        self, input_ids: Tensor, mask: Tensor | None, traces: Traces, vectors: Tensor | None = None
-    ) -> EncoderOutput:
+    def encode(self, vectors: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
         """States ``[B, n, d]``, undefined in the padding."""
         if mask is None:
-            mask = torch.ones_like(input_ids, dtype=torch.bool)
+            mask = torch.ones_like(vectors[..., 0], dtype=torch.bool)
         elif mask.device.type == "cpu":
             check_padding("attention_mask", mask)
         mirror = mirrored_places(mask)
-        states = self.embedding(input_ids) if vectors is None else vectors
+        states = vectors
         traces.add_hidden(states)
         for layer in self.layers:
             states = layer(self.dropout(states), mirror)

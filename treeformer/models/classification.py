@@ -35,14 +35,14 @@ class SequenceClassifier(PreTrained):
     @can_return_tuple
     def forward(
         self,
-        input_ids: Tensor,
+        input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         labels: Tensor | None = None,
         leaf_targets: Tensor | None = None,
         node_targets: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
-        **trees: Tensor,
+        **inputs: Tensor,
     ) -> ClassificationOutput:
         """Logits ``[B, labels]`` of sentences, and for systems that read trees of every leaf and node.
 
@@ -51,14 +51,15 @@ class SequenceClassifier(PreTrained):
             labels: ``[B]`` labels of the sentences, for the loss.
             leaf_targets, node_targets: ``[B, n]`` and ``[B, m]`` labels of words and phrases, −100 for none;
                 the loss is the mean over all of them. Not together with ``labels``.
-            trees: ``node_ids``, ``node_mask`` and ``node_spans``, see `TreeEncoder.forward`.
+            inputs: ``node_ids``, ``node_mask`` and ``node_spans``, and ``inputs_embeds`` in place of
+                ``input_ids``; see `TreeEncoder.forward`.
         """
         encoded = self.encoder(
             input_ids,
             attention_mask,
             output_attentions=output_attentions,
             output_hidden_states=output_hidden_states,
-            **trees,
+            **inputs,
         )
         batch: TreeBatch | None = encoded.batch
         leaf_logits = node_logits = None

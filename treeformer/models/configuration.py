@@ -22,7 +22,10 @@ class SystemConfig(PreTrainedConfig):
     """
 
     attribute_map = {"hidden_size": "d_model"}  # noqa: RUF012
-    keys_to_ignore_at_inference = ["past_key_values"]  # noqa: RUF012
+    keys_to_ignore_at_inference = [  # noqa: RUF012  # predictions of a Trainer are the logits alone
+        *("past_key_values", "leaf_logits", "node_logits", "leaf_weights", "hidden_states", "attentions"),
+        "encoder_last_hidden_state",
+    ]
 
     vocab_size: int = 32000
     d_model: int = 512

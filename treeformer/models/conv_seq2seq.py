@@ -95,9 +95,9 @@ class ConvEncoder(WordEncoder):
         self.output = NormalisedLinear(c, d)
         self.readers = config.decoder_layers
 
-    def encode(self, input_ids: Tensor, mask: Tensor | None, traces: Traces) -> ConvEncoderOutput:
+    def encode(self, vectors: Tensor, mask: Tensor | None, traces: Traces) -> ConvEncoderOutput:
         """States, and the embedded tokens. The gradients of all attentions meet here, so they are reduced."""
-        vectors = self.dropout(self.positions(self.embedding(input_ids)))
+        vectors = self.dropout(self.positions(vectors))
         states = self.input(vectors)
         traces.add_hidden(states)
         for convolution in self.convolutions:

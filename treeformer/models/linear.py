@@ -53,15 +53,9 @@ class LinearEncoder(TreeEncoder):
             self.hidden = nn.Sequential(layer, nn.GELU(), nn.Dropout(config.dropout))
 
     def encode(
-        self,
-        input_ids: Tensor,
-        node_ids: Tensor | None,
-        batch: TreeBatch,
-        traces: Traces,
-        vectors: Tensor | None = None,
+        self, vectors: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
     ) -> EncoderOutput:
-        words = self.embedding(input_ids) if vectors is None else vectors
-        words = words.masked_fill(~batch.leaf_mask[..., None], 0)
+        words = vectors.masked_fill(~batch.leaf_mask[..., None], 0)
         states = self.hidden(self.dropout(torch.cat([words, means(words, batch)], dim=1)))
         traces.add_hidden(states)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)

@@ -29,6 +29,7 @@ from treeformer.model_folder import (
 from treeformer.models.pretrained_words import pretrained_part
 
 GENERATION = "generation_config.json"
+_ENCODER = "encoder."  # the names of its tensors begin so
 _FILES = (CONFIG, GENERATION, "*.safetensors", "*.safetensors.index.json")  # of a saved model
 
 
@@ -67,6 +68,9 @@ class PreTrained(PreTrainedModel):
         Its tensors must be those that its config asks for: all of them, of the right shapes, finite. The
         encoder that a model reads words through must be on this machine if it was frozen in training.
         ``local_files_only=False`` lets transformers look for a model of that name on its hub.
+
+        Between a model with a head and a bare encoder only the encoder is loaded: the head is left out, or
+        starts fresh.
         """
         if options.setdefault("use_safetensors", True) is not True:
             raise ValueError(
@@ -74,10 +78,12 @@ class PreTrained(PreTrainedModel):
             )
         options.setdefault("local_files_only", True)
         source: object = folder
+        same_head = not _is_bare(cls.__name__)
         if Path(folder).is_dir():
+            same_head = cls._has_head_of(Path(folder))
             check_folder(Path(folder))
             refuse_pickles(Path(folder))
-            source = cls._check_weights(Path(folder))
+            source = cls._check_weights(Path(folder), same_head=same_head)
         with_report = options.pop("output_loading_info", False)
         try:
             with no_progress_bars():
@@ -88,17 +94,26 @@ class PreTrained(PreTrainedModel):
             raise ValueError(f"{Path(folder) / CONFIG}: {_line(error)}") from error
         model, report = loaded
         for problem, key in (("missing", "missing_keys"), ("not of this model", "unexpected_keys")):
-            if report[key]:  # of a model that is not in a folder
-                raise ValueError(f"{folder}: tensor {min(report[key])} is {problem}")
+            names = [name for name in report[key] if same_head or name.startswith(_ENCODER)]
+            if names:  # of a model that is not in a folder
+                raise ValueError(f"{folder}: tensor {min(names)} is {problem}")
         check_finite(source, model.state_dict())
         attach_encoder(model, folder)
         return loaded if with_report else model
 
     @classmethod
-    def _check_weights(cls, folder: Path) -> Path:
+    def _has_head_of(cls, folder: Path) -> bool:
+        """Whether a folder should hold the head of this class: neither of the two is a bare encoder."""
+        names = read_config(folder).get("architectures")
+        stored = str(names[0]) if isinstance(names, list) and names else cls.__name__
+        return stored == cls.__name__ or not (_is_bare(stored) or _is_bare(cls.__name__))
+
+    @classmethod
+    def _check_weights(cls, folder: Path, *, same_head: bool) -> Path:
         """Raise ``ValueError`` if the weights in a folder are not those of its config; return their place.
 
-        This reads the headers of files and allocates nothing.
+        Without ``same_head`` only tensors of the encoder are compared. This reads
+        the headers of files and allocates nothing.
         """
         path, config = folder / CONFIG, read_config(folder)
         files = weight_files(folder)
@@ -113,10 +128,15 @@ class PreTrained(PreTrainedModel):
                 model = cls(config_class.from_pretrained(folder, local_files_only=True))
         except Exception as error:  # of transformers and of the checks of sizes: they have no class in common
             raise ValueError(f"{path}: {_line(error)}") from error
+        compared = "" if same_head else _ENCODER
         check_tensors(
             source,
-            {name: tensor.shape for name, tensor in stored.items()},
-            {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()},
+            {name: tensor.shape for name, tensor in stored.items() if name.startswith(compared)},
+            {
+                name: tuple(tensor.shape)
+                for name, tensor in model.state_dict().items()
+                if name.startswith(compared)
+            },
             optional=getattr(model, "all_tied_weights_keys", {}),
         )
         return source
@@ -142,6 +162,11 @@ def attach_encoder(model: nn.Module, source: object) -> None:
         raise ValueError(f"{source}: {_line(error)}") from error
 
 
+def _is_bare(class_name: str) -> bool:
+    """Whether a model class of this name is an encoder without a head."""
+    return class_name.endswith("Model")
+
+
 def _line(error: Exception) -> str:
     """The message of an error in one line."""
     return " ".join(str(error).split()) or type(error).__name__
@@ -155,11 +180,11 @@ def check_ids(name: str, ids: Tensor | None, size: int) -> None:
         raise ValueError(f"{name}: expected 0 to {size - 1}, got {int(ids.min())} to {int(ids.max())}")
 
 
-def check_mask(input_ids: Tensor, attention_mask: Tensor) -> None:
-    """Refuse a mask of another shape and, on the CPU, an example without any token."""
-    if attention_mask.shape != input_ids.shape:
+def check_mask(vectors: Tensor, attention_mask: Tensor) -> None:
+    """Refuse a mask of another shape than the tokens and, on the CPU, an example without any token."""
+    if attention_mask.shape != vectors.shape[:2]:
         raise ValueError(
-            f"attention_mask: expected the shape {list(input_ids.shape)} of input_ids, "
+            f"attention_mask: expected the shape {list(vectors.shape[:2])} of input_ids, "
             f"got {list(attention_mask.shape)}"
         )
     if attention_mask.device.type == "cpu" and not attention_mask.bool().any(1).all():

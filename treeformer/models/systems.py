@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+
 from treeformer import models
 from treeformer.checksums import check_folder
 from treeformer.data.tasks.task import TaskKind
 from treeformer.model_folder import CONFIG, read_config
+from treeformer.models.automatic import register_automatic
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.pretrained_words import PretrainedSettings, pretrained_part
@@ -26,6 +29,7 @@ class System:
     config_class: holds its sizes.
     classifier, translator: its models, None for what it cannot do.
     defaults: sizes with another default than in the config.
+    encoder: its encoder without a head, None if there is no class for it.
     """
 
     name: str
@@ -34,6 +38,7 @@ class System:
     classifier: type[PreTrained] | None
     translator: type[PreTrained] | None
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    encoder: type[PreTrained] | None = None
 
     def model_class(self, kind: TaskKind) -> type[PreTrained]:
         """Its model for a kind of task, or an error that names the systems that have one."""
@@ -58,6 +63,7 @@ SYSTEMS: dict[str, System] = {
             models.TreeTransformerConfig,
             models.TreeTransformerForSequenceClassification,
             models.TreeTransformerForConditionalGeneration,
+            encoder=models.TreeTransformerModel,
         ),
         System(
             "composed-tree-transformer",
@@ -66,6 +72,7 @@ SYSTEMS: dict[str, System] = {
             models.TreeTransformerForSequenceClassification,
             models.TreeTransformerForConditionalGeneration,
             {"node_inputs": "composed", "leaf_inputs": "context"},
+            models.TreeTransformerModel,
         ),
         System(
             "transformer",
@@ -73,6 +80,7 @@ SYSTEMS: dict[str, System] = {
             models.TransformerConfig,
             models.TransformerForSequenceClassification,
             models.TransformerForConditionalGeneration,
+            encoder=models.TransformerModel,
         ),
         System(
             "dynamic-conv",
@@ -100,10 +108,28 @@ _FROM_THE_CORPUS = {"vocab_size", "node_vocab_size", "num_labels", "pretrained"}
 
 
 def register_system(system: System) -> None:
-    """Make a new system known to recipes and to `load`. It replaces a registered one of the same name."""
+    """Make a new system known to recipes, `load` and the automatic classes of transformers.
+
+    It replaces a registered one of the same name.
+    """
     if system.name in _BUILT_IN:
         raise ValueError(f"name: {system.name!r} is a system that comes with treeformer, expected another")
     SYSTEMS[system.name] = system
+    _register_automatic(system)
+
+
+def _register_automatic(system: System) -> None:
+    """Make transformers know the models of a system."""
+    models = {
+        AutoModel: system.encoder,
+        AutoModelForSequenceClassification: system.classifier,
+        AutoModelForSeq2SeqLM: system.translator,
+    }
+    register_automatic(system.config_class, system.reads, models)
+
+
+for _system in SYSTEMS.values():
+    _register_automatic(_system)
 
 
 def system_named(name: str) -> System:

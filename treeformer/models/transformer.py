@@ -8,6 +8,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
+from treeformer.models.bare import BareEncoder
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.configuration import SystemConfig
 from treeformer.models.encoding import WordEncoder, word_vectors
@@ -70,14 +71,22 @@ class TransformerEncoder(WordEncoder):
         """What every mixer reads beside the states, from ``mask [B, n]``: a bias for self-attention."""
         return additive(mask[:, None, None], dtype)
 
-    def encode(
-        self, input_ids: Tensor, mask: Tensor | None, traces: Traces, vectors: Tensor | None = None
-    ) -> EncoderOutput:
-        vectors = self.embedding(input_ids) if vectors is None else vectors
+    def encode(self, vectors: Tensor, mask: Tensor | None, traces: Traces) -> EncoderOutput:
         states = self.dropout(with_positions(vectors))
         context = None if mask is None else self.context(mask, compute_dtype(states))
         states = self.stack(states, context, traces)
         return EncoderOutput(last_hidden_state=states, mask=mask)
+
+
+class TransformerModel(BareEncoder):
+    """A Transformer encoder without a head."""
+
+    config_class = TransformerConfig
+    config: TransformerConfig
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.add_encoder(TransformerEncoder(config))
 
 
 class TransformerForSequenceClassification(SequenceClassifier):

@@ -67,9 +67,9 @@ class Tree2SeqEncoder(TreeEncoder):
         self.start = Binary(config.d_model)
 
     def encode(
-        self, input_ids: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
+        self, vectors: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
     ) -> Tree2SeqEncoderOutput:
-        vectors = self.dropout(self.embedding(input_ids))
+        vectors = self.dropout(vectors)
         padded = ~batch.leaf_mask[..., None]
         words = self.words(vectors.masked_fill(padded, 0))
         phrases = self.phrases(words, batch)

@@ -51,14 +51,9 @@ class TreeLstmEncoder(TreeEncoder):
         self.phrases = TreeLstm(config.d_model, config.composition)
 
     def encode(
-        self,
-        input_ids: Tensor,
-        node_ids: Tensor | None,
-        batch: TreeBatch,
-        traces: Traces,
-        vectors: Tensor | None = None,
+        self, vectors: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
     ) -> EncoderOutput:
-        vectors = self.dropout(self.embedding(input_ids) if vectors is None else vectors)
+        vectors = self.dropout(vectors)
         words = self.words(vectors.masked_fill(~batch.leaf_mask[..., None], 0))
         phrases = self.phrases(words, batch)
         states = torch.cat([words.hidden, phrases.hidden], dim=1).to(vectors.dtype)

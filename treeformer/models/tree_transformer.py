@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from treeformer.models.bare import BareEncoder
 from treeformer.models.classification import SequenceClassifier
 from treeformer.models.encoding import TreeEncoder
 from treeformer.models.generation import AttentionTranslator, Memory
@@ -87,12 +88,7 @@ class TreeTransformerEncoder(TreeEncoder):
         self.stack = encoder_stack(config, [tree_attention(config) for _ in range(config.encoder_layers)])
 
     def encode(
-        self,
-        input_ids: Tensor,
-        node_ids: Tensor | None,
-        batch: TreeBatch,
-        traces: Traces,
-        vectors: Tensor | None = None,
+        self, vectors: Tensor, node_ids: Tensor | None, batch: TreeBatch, traces: Traces
     ) -> EncoderOutput:
         if node_ids is None:
             raise ValueError("node_ids: expected a tensor, got None")
@@ -102,9 +98,8 @@ class TreeTransformerEncoder(TreeEncoder):
             )
         node_ids = node_ids.masked_fill(~batch.node_mask, 0)
         check_ids("node_ids", node_ids, self.embedding.num_embeddings - self.vocab_size)
-        leaves, labels = self._inputs(input_ids, node_ids + self.vocab_size, vectors)
-        if self.context is not None:
-            leaves = self.context(leaves, batch.leaf_mask)
+        labels = self.embedding(node_ids + self.vocab_size)
+        leaves = vectors if self.context is None else self.context(vectors, batch.leaf_mask)
         words = with_positions(leaves)  # nodes have no positions
         if self.composition is None:
             states = self.dropout(torch.cat([words, labels], dim=1))
@@ -114,17 +109,9 @@ class TreeTransformerEncoder(TreeEncoder):
         states = self.stack(states, batch, traces)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)
 
-    def _inputs(self, input_ids: Tensor, rows: Tensor, vectors: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Vectors ``[B, n, d]`` of leaves, and ``[B, m, d]`` of labels, given their ``rows [B, m]``."""
-        if vectors is not None:
-            return vectors, self.embedding(rows)
-        both = self.embedding(torch.cat([input_ids, rows], dim=1))
-        leaves, labels = both.split([input_ids.shape[1], rows.shape[1]], dim=1)
-        return leaves, labels
 
-
-class TreeTransformerModel(PreTrained):
-    """Base of both models."""
+class TreeTransformerPreTrained(PreTrained):
+    """Base of the models below."""
 
     config_class = TreeTransformerConfig
     config: TreeTransformerConfig
@@ -134,7 +121,15 @@ class TreeTransformerModel(PreTrained):
         raise NotImplementedError("the table of a tree model holds tokens and labels, it cannot grow")
 
 
-class TreeTransformerForSequenceClassification(TreeTransformerModel, SequenceClassifier):
+class TreeTransformerModel(TreeTransformerPreTrained, BareEncoder):
+    """A tree encoder without a head, for networks of your own."""
+
+    def __init__(self, config: TreeTransformerConfig) -> None:
+        super().__init__(config)
+        self.add_encoder(TreeTransformerEncoder(config))
+
+
+class TreeTransformerForSequenceClassification(TreeTransformerPreTrained, SequenceClassifier):
     """A tree encoder and one linear layer for the root, and for every word and phrase."""
 
     def __init__(self, config: TreeTransformerConfig) -> None:
@@ -142,7 +137,7 @@ class TreeTransformerForSequenceClassification(TreeTransformerModel, SequenceCla
         self.add_head(TreeTransformerEncoder(config))
 
 
-class TreeTransformerForConditionalGeneration(TreeTransformerModel, AttentionTranslator):
+class TreeTransformerForConditionalGeneration(TreeTransformerPreTrained, AttentionTranslator):
     """A Tree Transformer that translates: every decoder layer attends to all leaves and nodes."""
 
     def __init__(self, config: TreeTransformerConfig) -> None:
