@@ -38,6 +38,7 @@ class PreTrained(PreTrainedModel):
 
     main_input_name = "input_ids"
     _supports_sdpa = True
+    accepts_loss_kwargs = False  # losses are means: a Trainer that accumulates gradients divides them
 
     encoder: nn.Module  #: its ``embedding`` holds the tokens in its first ``vocab_size`` rows
 
