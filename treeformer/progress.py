@@ -31,6 +31,10 @@ class Progress:
     ) -> None:
         """Remove the live bar."""
 
+    def begin(self, unit: str) -> None:
+        """Start to count something else, in this unit, from the beginning."""
+        self.unit = unit
+
     def log(self, message: str) -> None:
         """Write a line that stays."""
 
@@ -45,6 +49,10 @@ class LogLines(Progress):
         super().__init__(unit)
         self._last_line = time.monotonic()
         self._first_update: tuple[float, int] | None = None  # time, and units that were done
+
+    def begin(self, unit: str) -> None:
+        super().begin(unit)
+        self._first_update = None
 
     def log(self, message: str) -> None:
         print(message, file=sys.stderr, flush=True)
@@ -78,13 +86,13 @@ class LiveBar(Progress):
         self._bars: Any = Bars(
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn(f"{unit}, {{task.description}},"),
+            TextColumn("{task.fields[unit]}, {task.description},"),
             TimeRemainingColumn(),
             TextColumn("left"),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bars.add_task("starting", total=None)
+        self._task = self._bars.add_task("starting", total=None, unit=unit)
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -94,6 +102,10 @@ class LiveBar(Progress):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bars.stop()
+
+    def begin(self, unit: str) -> None:
+        super().begin(unit)
+        self._bars.reset(self._task, total=None, description="starting", unit=unit)
 
     def log(self, message: str) -> None:
         self._bars.console.print(message, markup=False, highlight=False)

@@ -22,6 +22,7 @@ from treeformer.data import preparation
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.preparation import prepare
 from treeformer.data.recipe import DataRecipe
+from treeformer.data.split import SplitWriter
 from treeformer.progress import Progress
 
 
@@ -101,7 +102,7 @@ def test_what_was_parsed_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest
         raise OSError("no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(preparation.SplitWriter, "write", fail)
+        patch.setattr(SplitWriter, "write", fail)
         with pytest.raises(OSError, match="no space left"):
             prepared(recipe(sst_task()), data, output)
     assert not output.exists()

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
 from treeformer.encoders.linking import NO_WORD, Linker, owners_of, window_of, window_starts
+from treeformer.encoders.loading import unknown_piece
 from treeformer.encoders.wordpiece import tokenizer_json
 
 TEXTS = 10_000
@@ -48,6 +49,10 @@ PARTS = [
 def word_pieces(*, lower_case: bool) -> PreTrainedTokenizerFast:
     backend = Tokenizer.from_str(tokenizer_json(PIECES, lower_case=lower_case).decode())
     return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+
+
+def linker(tokenizer: PreTrainedTokenizerFast, window: int) -> Linker:
+    return Linker(tokenizer.backend_tokenizer, window=window, unknown=unknown_piece(tokenizer))
 
 
 def fuzzed_words(generator: random.Random) -> list[str]:
@@ -136,7 +141,7 @@ def naive_windows(pieces: list[tuple[int, int]], capacity: int) -> list[list[tup
 def test_linking_is_exact_on_fuzzed_texts(lower_case: bool) -> None:
     generator = random.Random(1)
     linkers = {
-        window: Linker(word_pieces(lower_case=lower_case), window) for window in (4, 5, 7, 11, 34, 512)
+        window: linker(word_pieces(lower_case=lower_case), window) for window in (4, 5, 7, 11, 34, 512)
     }
     several = unknown = 0
     for _ in range(TEXTS // 2):
@@ -159,10 +164,10 @@ def test_linking_is_exact_on_fuzzed_texts(lower_case: bool) -> None:
 @pytest.mark.parametrize("lower_case", [True, False])
 def test_each_word_is_in_one_window_unless_it_is_in_none_as_a_whole(lower_case: bool) -> None:
     generator = random.Random(2)
-    linker = Linker(word_pieces(lower_case=lower_case), 42)
+    link = linker(word_pieces(lower_case=lower_case), 42).link
     for _ in range(300):
         words = fuzzed_words(generator)
-        _, owners, sizes = linker.link(words)
+        _, owners, sizes = link(words)
         windows = np.repeat(np.arange(len(sizes)), sizes)
         assert {*owners.tolist()} == {NO_WORD, *range(len(words))}
         for word in range(len(words)):
@@ -219,24 +224,22 @@ def unigram() -> PreTrainedTokenizerFast:
 
 @pytest.mark.parametrize("tokenizer", [byte_level(), unigram()], ids=["bytes", "unigram"])
 def test_tokenizers_that_mark_spaces_are_linked_too(tokenizer: PreTrainedTokenizerFast) -> None:
-    linker = Linker(tokenizer, 512)
-    ids, owners, _ = linker.link(["the", "unable", "🙂", "films"])
+    ids, owners, _ = linker(tokenizer, 512).link(["the", "unable", "🙂", "films"])
     texts = ["".join(tokenizer.convert_ids_to_tokens(ids[owners == word])) for word in range(4)]
     assert [text.strip("Ġ▁") for text in (texts[0], texts[1], texts[3])] == ["the", "unable", "films"]
     assert texts[2]
 
 
 def test_special_pieces_that_are_spelled_out_are_text() -> None:
-    linker = Linker(word_pieces(lower_case=True), 512)
-    ids, owners, _ = linker.link(["[SEP]", "film"])
+    ids, owners, _ = linker(word_pieces(lower_case=True), 512).link(["[SEP]", "film"])
     assert ids.tolist().count(IDS["[SEP]"]) == 1
     assert owners.tolist()[-2:] == [1, NO_WORD]
 
 
 def test_a_tokenizer_without_unknown_piece_is_refused() -> None:
     backend = Tokenizer.from_str(tokenizer_json(PIECES, lower_case=True).decode())
-    with pytest.raises(ValueError, match="expected one with an unknown piece"):
-        Linker(PreTrainedTokenizerFast(tokenizer_object=backend), 512)
+    with pytest.raises(ValueError, match="the tokenizer has no unknown piece"):
+        unknown_piece(PreTrainedTokenizerFast(tokenizer_object=backend))
 
 
 @pytest.mark.parametrize(("longest", "expected"), [(64, 64), (10**30, 128)])

@@ -211,6 +211,11 @@ def _padded(
     return padded, inside.astype(np.int64)
 
 
+def piece_tensors(columns: Columns) -> dict[str, Tensor]:
+    """``piece_ids``, ``piece_mask`` and ``piece_words`` alone, see `collate`."""
+    return {name: torch.from_numpy(values) for name, values in _windows(columns).items()}
+
+
 def _windows(columns: Columns) -> dict[str, NDArray[np.int64]]:
     """The pieces of an encoder, their mask and their words, ``[B, windows, pieces]`` each."""
     assert columns.piece_ids is not None

@@ -11,6 +11,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from treeformer.configuration import Settings, read_json
+from treeformer.data.encoder import EncoderFacts
 from treeformer.data.processor import NodeLabels, ProcessorSettings, TreeProcessor
 from treeformer.data.recipe import DataRecipe
 from treeformer.data.split import Split
@@ -21,9 +22,8 @@ from treeformer.storage import check_files, write_json
 
 MANIFEST = "manifest.json"
 LABELS = "labels.json"
-FORMAT = 2  #: of the manifest; version 0.1.0 wrote format 1, which has no checksums
-
-
+FORMAT = 3  #: of the manifest of a corpus with an encoder
+_PLAIN_FORMAT = 2  # of one without; version 0.1.0 wrote format 1, which has no checksums
 _DIGEST = "digest"  # key of the SHA-256 of the rest of the manifest
 
 
@@ -55,6 +55,8 @@ class Manifest(Settings):
     splits: dict[str, SplitCounts]
     format: int = 1
     checksums: dict[str, str] = Field(default_factory=dict)  #: SHA-256 by name of file; none in format 1
+    encoder: EncoderFacts | None = None  #: whose pieces the examples have
+    states: bool = False  #: the states of the encoder are stored
 
     @classmethod
     def load_json(cls, path: Path) -> Self:
@@ -73,21 +75,33 @@ class Manifest(Settings):
             )
         return cls.from_content(content, str(path))
 
-    def save(self, folder: Path) -> None:
-        """Write ``manifest.json`` with a digest of its content."""
-        content = self.model_dump(mode="json")
-        write_json(folder / MANIFEST, {**content, _DIGEST: _digest(content)})
-
     @model_validator(mode="after")
     def _all_files_have_checksums(self) -> Self:
-        if self.format >= FORMAT and self.checksums.keys() != self.files - {MANIFEST}:
+        if self.format >= _PLAIN_FORMAT and self.checksums.keys() != self.files - {MANIFEST}:
             raise ValueError("checksums: expected one of each file of the corpus")
         return self
+
+    def save(self, folder: Path) -> None:
+        """Write ``manifest.json`` with a digest of its content."""
+        plain = self.encoder is None
+        content = self.model_dump(mode="json", exclude={"encoder", "states"} if plain else None)
+        content["format"] = _PLAIN_FORMAT if plain else FORMAT
+        write_json(folder / MANIFEST, {**content, _DIGEST: _digest(content)})
 
     @property
     def files(self) -> set[str]:
         """The names of all files of the corpus."""
+        return {*self.files_without_states, *(self.states_files if self.states else ())}
+
+    @property
+    def files_without_states(self) -> set[str]:
+        """The names of the files that every corpus has."""
         return {MANIFEST, LABELS, TOKENIZER, *(f"{split}.arrow" for split in self.splits)}
+
+    @property
+    def states_files(self) -> set[str]:
+        """The names of the files of stored states, whether they are there or not."""
+        return {states_name(split) for split in self.splits}
 
 
 class Labels(Settings):
@@ -97,15 +111,26 @@ class Labels(Settings):
     classes: tuple[str, ...]
 
 
+def states_name(split: str) -> str:
+    """The name of the file with the stored states of a split."""
+    return f"{split}.states.npy"
+
+
 class PreparedCorpus:
     """A folder that ``treeformer prepare`` wrote.
 
     ``corpus["train"]`` is a `Split`; `manifest` lists the splits.
+
+    Args:
+        folder: the folder.
+        manifest: its manifest.
+        states: examples have the stored states of the encoder instead of its pieces.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, *, states: bool = False) -> None:
         self.folder = folder
         self.manifest = manifest
+        self.states = states
         self._splits: dict[str, Split] = {}
 
     @classmethod
@@ -131,7 +156,8 @@ class PreparedCorpus:
                 f"{self.folder}: {TOKENIZER}, {LABELS} and {MANIFEST} do not belong together; "
                 "run treeformer prepare again"
             )
-        return TreeProcessor(vocabulary, settings_of(recipe, labels.nodes, labels.classes))
+        settings = settings_of(recipe, labels.nodes, labels.classes, manifest.encoder)
+        return TreeProcessor(vocabulary, settings)
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.manifest.splits:
@@ -139,7 +165,11 @@ class PreparedCorpus:
         if split not in self._splits:
             name = f"{split}.arrow"
             self._check_file(name)
-            examples = Split(self.folder / name)
+            states = None
+            if self.states:
+                self._check_file(states_name(split))
+                states = self.folder / states_name(split)
+            examples = Split(self.folder / name, states)
             expected = self.manifest.splits[split].examples
             if len(examples) != expected:
                 raise ValueError(f"{self.folder / name}: expected {expected} examples, found {len(examples)}")
@@ -152,6 +182,14 @@ class PreparedCorpus:
             raise ValueError(f"{self.folder / MANIFEST}: kind: expected {self.processor.settings.kind}")
         for split in self.manifest.splits:
             self[split]
+        if self.manifest.states and not self.states:
+            self.with_states().check()
+
+    def with_states(self) -> PreparedCorpus:
+        """This corpus with stored states instead of pieces; ``ValueError`` if there are none."""
+        if not self.manifest.states:
+            raise ValueError(f"{self.folder}: no states of an encoder are stored, see treeformer prepare")
+        return PreparedCorpus(self.folder, self.manifest, states=True)
 
     def _check_file(self, name: str) -> None:
         """Raise ``ValueError`` if a file differs from its checksum; format 1 has none."""
@@ -164,7 +202,12 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def settings_of(recipe: DataRecipe, labels: tuple[str, ...], classes: tuple[str, ...]) -> ProcessorSettings:
+def settings_of(
+    recipe: DataRecipe,
+    labels: tuple[str, ...],
+    classes: tuple[str, ...],
+    encoder: EncoderFacts | None = None,
+) -> ProcessorSettings:
     """The settings of the processor of a recipe."""
     task = recipe.task
     return ProcessorSettings(
@@ -181,4 +224,5 @@ def settings_of(recipe: DataRecipe, labels: tuple[str, ...], classes: tuple[str,
         halves=task.halves,
         target_language=task.target_language if isinstance(task, TranslationTask) else None,
         target_tokens=task.target_tokens if isinstance(task, TranslationTask) else None,
+        encoder=encoder,
     )

@@ -5,58 +5,40 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
+from typing import Any, Protocol
 
 from treeformer import __version__
-from treeformer.data.corpus import (
-    FORMAT,
-    LABELS,
-    Labels,
-    Manifest,
-    PreparedCorpus,
-    SplitCounts,
-    settings_of,
-)
-from treeformer.data.examples import Example, integers
-from treeformer.data.processor import TreeProcessor, label_list
-from treeformer.data.recipe import DataRecipe, Subwords
-from treeformer.data.sample import BadLine, BadLines, Sample
-from treeformer.data.split import SplitWriter
-from treeformer.data.tasks.task import DEV, TRAIN
-from treeformer.data.vocabulary import UNKNOWN, SubwordVocabulary, Vocabulary, WordVocabulary
+from treeformer.data.corpus import PreparedCorpus
+from treeformer.data.corpus_writer import CorpusWriter, Origin
+from treeformer.data.encoder import EncoderFacts
+from treeformer.data.recipe import DataRecipe, EncoderRecipe
+from treeformer.data.sample import BadLine, BadLines
+from treeformer.data.states import add_states, with_stored_states
+from treeformer.data.tasks.task import TRAIN
+from treeformer.encoders import load_encoder
 from treeformer.parsing import load_parser
 from treeformer.parsing.corpus import parse_lines
 from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_maker, parser_name
 from treeformer.parsing.output import write_lines
 from treeformer.progress import Progress, terminal_progress
-from treeformer.storage import WorkFolder, move_folder, sha256, write_file, write_json
+from treeformer.storage import WorkFolder, move_folder, sha256, write_file
 
 READY = "ready trees"  #: the parser of a manifest where no parser ran
 _NEW, _REPLACED = "corpus", "replaced"  # folders in the work folder
-_RARE_LABEL = 2  # labels of nodes with a lower count are read as <unk>
-
-
-class Origin(NamedTuple):
-    """What a prepared corpus is made from. A corpus with the same origin is up to date."""
-
-    version: str
-    recipe: dict[str, Any]
-    sources: dict[str, str]  #: SHA-256 by file name
-    parser: str
 
 
 class HasData(Protocol):
-    """A whole recipe, of which `prepare` needs the ``data`` part."""
+    """A whole recipe, of which `prepare` needs the parts ``data`` and ``encoder``."""
 
     @property
     def data(self) -> DataRecipe: ...
+
+    @property
+    def encoder(self) -> EncoderRecipe | None: ...
 
 
 def prepare(
@@ -72,31 +54,38 @@ def prepare(
     The folder appears whole or not at all. After an interruption, what was parsed is not parsed again.
 
     Args:
-        recipe: a `Recipe`, or its ``data`` part.
+        recipe: a `Recipe`, or its ``data`` part for a corpus without encoder.
         data: the folder of the files that the recipe names; None for a task that generates its examples.
         output: the folder to write; it must be missing, empty or a prepared corpus.
         workers: processes that parse.
         progress: where to report; by default standard error.
     """
+    encoder = None if isinstance(recipe, DataRecipe) else recipe.encoder
     recipe = recipe if isinstance(recipe, DataRecipe) else recipe.data
     output = Path(output)
     if output.is_symlink():
         output = output.resolve()  # the folder is replaced, not the link to it
     progress = progress or terminal_progress("lines")
     files = _find_files(recipe, data)
-    origin = _origin(recipe, data, files)
+    origin = _origin(recipe, data, files, encoder)
+    is_frozen = encoder is not None and encoder.train == "frozen"
     corpus = _existing_corpus(output, origin, progress)
     if corpus is not None:
+        if is_frozen and not corpus.manifest.states:
+            with progress:
+                with_stored_states(corpus, progress)
         progress.log(f"{output}: up to date")
         _remove_work(output)
-        return corpus
+        return PreparedCorpus.open(output)
     with WorkFolder(output) as work, progress:
         try:
             _resume(work, output, origin)
-            _write_corpus(recipe, files, work, output, origin, workers=workers, progress=progress)
+            to_parse = _parse_missing(recipe, files, work.path, workers, progress)
+            writer = CorpusWriter(recipe, files, to_parse, progress)
+            _write_corpus(writer, origin, work, output, store_states=is_frozen)
         except BaseException:
             shutil.rmtree(work.path / _NEW, ignore_errors=True)
-            if not any(work.path.glob("*.trees*")):  # there is nothing to resume
+            if not any([*work.path.glob("*.trees*"), *work.path.glob("*.states-*")]):  # nothing to resume
                 work.remove()
             raise
         work.remove()
@@ -113,15 +102,25 @@ def _find_files(recipe: DataRecipe, data: str | Path | None) -> dict[str, dict[s
     return {name: split.find(Path(data)) for name, split in splits.items()}
 
 
-def _origin(recipe: DataRecipe, data: str | Path | None, files: Mapping[str, Mapping[str, Path]]) -> Origin:
+def _origin(
+    recipe: DataRecipe,
+    data: str | Path | None,
+    files: Mapping[str, Mapping[str, Path]],
+    encoder: EncoderRecipe | None,
+) -> Origin:
     """The origin of the corpus that a recipe describes."""
+    facts = None
+    if encoder is not None:
+        if recipe.task.kind == "translation":
+            raise ValueError("encoder: expected none for a translation task, only classifiers have one")
+        facts = EncoderFacts.of(load_encoder(encoder.source), encoder)
     paths = {path for split in files.values() for path in split.values()}
     sources = {str(path.relative_to(data or "")): sha256(path) for path in sorted(paths)}
     parser = READY
     if not recipe.task.trees_inside and any("trees" not in split for split in files.values()):
         with load_parser(parser_name(recipe.parser, recipe.task.language)) as loaded:
             parser = loaded.name
-    return Origin(__version__, recipe.model_dump(mode="json"), sources, parser)
+    return Origin(__version__, recipe.model_dump(mode="json"), sources, parser, facts)
 
 
 def _existing_corpus(output: Path, origin: Origin, progress: Progress) -> PreparedCorpus | None:
@@ -130,7 +129,8 @@ def _existing_corpus(output: Path, origin: Origin, progress: Progress) -> Prepar
         return None
     corpus = PreparedCorpus.open(output)
     manifest = corpus.manifest
-    if Origin(manifest.version, manifest.recipe, manifest.sources, manifest.parser) != origin:
+    before = Origin(manifest.version, manifest.recipe, manifest.sources, manifest.parser, manifest.encoder)
+    if before != origin:
         progress.log(f"{output}: its sources or settings have changed, preparing it again")
     else:
         try:
@@ -146,7 +146,8 @@ def _check_replaceable(output: Path) -> None:
     """Raise ``ValueError`` if a folder holds anything but the files of a prepared corpus."""
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
-    others = {path.name for path in output.iterdir()} - PreparedCorpus.open(output).manifest.files
+    manifest = PreparedCorpus.open(output).manifest
+    others = {path.name for path in output.iterdir()} - manifest.files - manifest.states_files
     if others:
         raise ValueError(
             f"{output / min(others)}: not written by treeformer prepare, which would replace the folder; "
@@ -169,31 +170,34 @@ def _resume(work: WorkFolder, output: Path, origin: Origin) -> None:
         os.rename(replaced, output)  # a run was killed between the two renames of `move_folder`
     shutil.rmtree(replaced, ignore_errors=True)
     shutil.rmtree(work.path / _NEW, ignore_errors=True)
-    content = json.dumps(origin._asdict()).encode()
+    content = json.dumps(origin._asdict(), default=EncoderFacts.model_dump).encode()
     if not note.is_file() or note.read_bytes() != content:
         work.remove()
         write_file(note, content)
 
 
-def _write_corpus(
-    recipe: DataRecipe,
-    files: dict[str, dict[str, Path]],
-    work: WorkFolder,
-    output: Path,
-    origin: Origin,
-    *,
-    workers: int,
-    progress: Progress,
-) -> None:
-    """Parse what has no trees, write the corpus in the work folder, and move it to its name."""
+def _parse_missing(
+    recipe: DataRecipe, files: dict[str, dict[str, Path]], folder: Path, workers: int, progress: Progress
+) -> set[str]:
+    """Parse the splits that have no trees and add their trees to ``files``; the names of these splits."""
     to_parse = [name for name in files if "trees" not in files[name] and not recipe.task.trees_inside]
     for name in to_parse:  # before hours of parsing
         _check_texts(recipe, name, files[name])
     for name in to_parse:
-        files[name]["trees"] = _parse(recipe, name, files[name], work.path, workers, progress)
+        files[name]["trees"] = _parse(recipe, name, files[name], folder, workers, progress)
+    return set(to_parse)
+
+
+def _write_corpus(
+    writer: CorpusWriter, origin: Origin, work: WorkFolder, output: Path, *, store_states: bool
+) -> None:
+    """Write the corpus in the work folder, the manifest last, and move it to its name."""
     corpus = work.path / _NEW
     corpus.mkdir()
-    _Preparation(recipe, files, set(to_parse), progress).write(corpus, origin)
+    manifest = writer.write(corpus, origin)
+    if store_states:
+        manifest = add_states(corpus, manifest, work.path, writer.progress)
+    manifest.save(corpus)
     _check_replaceable(output)
     move_folder(corpus, output, aside=work.path / _REPLACED)
 
@@ -232,161 +236,3 @@ def _parse(
     if failures:
         progress.log(f"{split}: the parser failed on {failures} sentences, their trees are flat")
     return path
-
-
-class _Preparation:
-    """The vocabulary and the splits of one corpus.
-
-    Args:
-        recipe: the ``data`` part of a recipe.
-        files: paths of the files of each split, by role.
-        parsed: splits whose trees `prepare` parsed.
-        progress: where to report.
-    """
-
-    def __init__(
-        self,
-        recipe: DataRecipe,
-        files: Mapping[str, Mapping[str, Path]],
-        parsed: Set[str],
-        progress: Progress,
-    ) -> None:
-        self.recipe = recipe
-        self.files = files
-        self.parsed = parsed
-        self.progress = progress
-
-    def write(self, folder: Path, origin: Origin) -> None:
-        """Write all files of a prepared corpus, the manifest last."""
-        task = self.recipe.task
-        vocabulary, labels, classes = self._learn()
-        processor = TreeProcessor(vocabulary, settings_of(self.recipe, labels, classes))
-        names = list(task.splits)
-        if task.held_out and DEV not in names:
-            names.append(DEV)
-        counts = {split: self._write_split(split, processor, folder) for split in names}
-        vocabulary.save(folder)
-        write_json(folder / LABELS, Labels(nodes=labels, classes=classes).model_dump())
-        manifest = Manifest(
-            **origin._asdict(),
-            kind=task.kind,
-            language=task.language,
-            vocab_size=processor.vocab_size,
-            node_vocab_size=processor.node_vocab_size,
-            classes=classes,
-            halves=task.halves,
-            splits=counts,
-            format=FORMAT,
-            checksums={path.name: sha256(path) for path in sorted(folder.iterdir())},
-        )
-        manifest.save(folder)
-
-    def _samples(self, split: str, dropped: Counter[str], classes: tuple[str, ...] = ()) -> Iterator[Sample]:
-        """The samples of a split; bad lines are counted if the recipe drops them, else an error."""
-        task = self.recipe.task
-        every = task.held_out if DEV not in task.splits else None
-        source = split if split in task.splits else TRAIN
-        bad = BadLines(drop=self.recipe.drop)
-        good = 0
-        parsed = source in self.parsed
-        for sample in task.samples(task.splits[source], self.files[source], self.recipe.unary, parsed=parsed):
-            if classes and isinstance(sample, Sample) and sample.label not in classes:
-                known = ", ".join(classes[:20])
-                problem = f"expected one of the classes of train, {known}, found {sample.label!r}"
-                sample = BadLine(sample.location, "unknown class", problem)
-            if isinstance(sample, BadLine):
-                bad.add(sample)
-                continue
-            good += 1
-            held_out = every is not None and good % every == 0
-            if source != TRAIN or every is None or held_out == (split == DEV):
-                yield sample
-        bad.check(good)
-        dropped.update(bad.reasons)
-
-    def _learn(self) -> tuple[Vocabulary, tuple[str, ...], tuple[str, ...]]:
-        """The vocabulary, the labels of nodes and the names of classes, learnt from train alone."""
-        words: Counter[str] = Counter()
-        labels: Counter[str] = Counter()
-        classes: set[str] = set()
-        settings = self.recipe.vocabulary
-        for sample in self._samples(TRAIN, Counter()):
-            for tree in sample.sentences:
-                words.update(tree.words)
-                labels.update(tree.labels)
-                if isinstance(settings, Subwords):
-                    labels.update(tree.tags)
-            words.update(sample.target_tokens or ())
-            if sample.label is not None:
-                classes.add(sample.label)
-        if not words:
-            raise ValueError(f"{self.files[TRAIN]['file']}: expected examples to train on, found none")
-        if self.recipe.trees not in ("parsed", "shuffled"):
-            labels = Counter({"X": _RARE_LABEL})  # the only label of control trees
-        known_labels = label_list(label for label, count in labels.items() if count >= _RARE_LABEL)
-        vocabulary: Vocabulary
-        if isinstance(settings, Subwords):
-            vocabulary = SubwordVocabulary.learn(words, settings.size)
-        else:
-            vocabulary = WordVocabulary.learn(words, settings.min_count, lower=settings.lower)
-        self.progress.log(f"{vocabulary.rows} tokens, {len(known_labels)} labels of nodes")
-        names = self.recipe.task.class_names
-        return vocabulary, known_labels, tuple(sorted(classes)) if names is None else names
-
-    def _write_split(self, split: str, processor: TreeProcessor, folder: Path) -> SplitCounts:
-        """Write the Arrow file of a split; its counts."""
-        writer = SplitWriter()
-        dropped: Counter[str] = Counter()
-        sizes = []
-        unknown = 0
-        for sample in self._samples(split, dropped, processor.settings.classes):
-            example = _example(sample, processor)
-            targets = 0 if example.target_ids is None else len(example.target_ids)
-            size = (len(example.input_ids), len(example.node_ids), targets)
-            if split == TRAIN and self.recipe.longest and max(size[0], targets) > self.recipe.longest:
-                dropped[f"longer than {self.recipe.longest}"] += 1
-                continue
-            texts = {}
-            if sample.target_text is not None and sample.target_tokens is not None:
-                texts = {"target_text": sample.target_text, "target_tokens": " ".join(sample.target_tokens)}
-            writer.add(example, **texts)
-            sizes.append(size)
-            unknown += int((example.input_ids == UNKNOWN).sum())
-        if not sizes:
-            raise ValueError(f"{split}: expected at least one example, found none")
-        writer.write(folder / f"{split}.arrow")
-        leaves, nodes, targets = map(int, np.sum(sizes, axis=0))
-        widest = np.max(sizes, axis=0)
-        counts = SplitCounts(
-            examples=len(writer),
-            leaves=leaves,
-            nodes=nodes,
-            targets=targets,
-            longest=(int(widest[0]), int(widest[1]), int(widest[2])),
-            unknown=unknown / leaves,
-            dropped=dict(dropped),
-        )
-        self.progress.log(f"{split}: {_described(counts)}")
-        return counts
-
-
-def _example(sample: Sample, processor: TreeProcessor) -> Example:
-    """The ids and targets of a sample."""
-    reading = processor.reading(sample.sentences, exact=True)
-    example = reading.example if sample.targets is None else reading.with_targets(sample.targets)
-    if sample.label is not None:
-        example = example._replace(label=processor.settings.classes.index(sample.label))
-    if sample.target_tokens is not None:
-        pieces = [number for token in sample.target_tokens for number in processor.vocabulary.ids(token)]
-        example = example._replace(target_ids=integers(pieces))
-    return example._replace(group=sample.group)
-
-
-def _described(counts: SplitCounts) -> str:
-    """The counts of a split in words."""
-    parts = [f"{counts.examples:,} examples", f"{counts.leaves:,} leaves", f"{counts.nodes:,} nodes"]
-    if counts.targets:
-        parts.append(f"{counts.targets:,} target tokens")
-    parts.append(f"{counts.unknown:.1%} unknown")
-    parts += [f"{number:,} skipped: {reason}" for reason, number in sorted(counts.dropped.items())]
-    return ", ".join(parts)

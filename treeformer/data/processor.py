@@ -10,12 +10,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, SerializerFunctionWrapHandler, model_serializer
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from treeformer.checksums import check_folder, replaced
 from treeformer.configuration import Settings
 from treeformer.data.batching import Reads, input_tensors
+from treeformer.data.encoder import ENCODER_TOKENIZER, EncoderFacts
 from treeformer.data.examples import Columns, Example, integers
 from treeformer.data.reading import Reading
 from treeformer.data.recipe import TreeKind
@@ -29,11 +31,12 @@ from treeformer.data.vocabulary import (
     WordVocabulary,
     load_vocabulary,
 )
+from treeformer.encoders.linking import Linker
 from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.failures import Failure, Parsed
 from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_name
-from treeformer.storage import write_json
+from treeformer.storage import write_file, write_json
 from treeformer.trees import (
     Tree,
     balanced,
@@ -80,6 +83,14 @@ class ProcessorSettings(Settings):
     halves: bool  #: accuracy asks only which half of the classes is likelier
     target_language: str | None = None
     target_tokens: Tokens | None = None
+    encoder: EncoderFacts | None = None  #: leaves are whole words, linked with the pieces of this encoder
+
+    @model_serializer(mode="wrap")
+    def _without_missing_encoder(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        if self.encoder is None:
+            del content["encoder"]
+        return content
 
 
 class TreeProcessor:
@@ -90,9 +101,12 @@ class TreeProcessor:
     >>> inputs = processor(["The cat sleeps well."])  # doctest: +SKIP
     """
 
-    def __init__(self, vocabulary: Vocabulary, settings: ProcessorSettings) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, settings: ProcessorSettings, folder: Path | None = None
+    ) -> None:
         self.vocabulary = vocabulary
         self.settings = settings
+        self._folder = folder
         self._label_ids = {label: number for number, label in enumerate(settings.labels)}
 
     @classmethod
@@ -143,14 +157,47 @@ class TreeProcessor:
         if not path.is_file():
             raise ValueError(f"{folder}: no {PROCESSOR} there, expected the folder of a trained model")
         check_folder(Path(folder))
-        return cls(load_vocabulary(Path(folder)), ProcessorSettings.load_json(path))
+        return cls(load_vocabulary(Path(folder)), ProcessorSettings.load_json(path), Path(folder))
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write ``processor.json`` and ``tokenizer.json``."""
+        """Write ``processor.json``, ``tokenizer.json`` and the tokenizer of an encoder that was trained."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        with replaced(Path(folder), (TOKENIZER, PROCESSOR)):
+        tokenizer = self._encoder_tokenizer.to_str() if self._has_own_encoder else None
+        with replaced(Path(folder), (TOKENIZER, PROCESSOR, ENCODER_TOKENIZER)):
             self.vocabulary.save(Path(folder))
             write_json(Path(folder) / PROCESSOR, self.settings.model_dump())
+            if tokenizer is not None:
+                write_file(Path(folder) / ENCODER_TOKENIZER, tokenizer.encode())
+
+    def with_encoder(self, source: str, *, inside: bool) -> TreeProcessor:
+        """This processor for a model over the encoder in another folder, or one that is part of the model.
+
+        Args:
+            source: the name of the encoder, or its folder.
+            inside: the model includes the encoder, so that `save_pretrained` writes its tokenizer, too.
+        """
+        assert self.settings.encoder is not None
+        facts = self.settings.encoder.model_copy(update={"source": source, "inside": inside})
+        settings = self.settings.model_copy(update={"encoder": facts})
+        processor = TreeProcessor(self.vocabulary, settings, self._folder)
+        processor._encoder_tokenizer = self._encoder_tokenizer
+        return processor
+
+    @property
+    def _has_own_encoder(self) -> bool:
+        return self.settings.encoder is not None and self.settings.encoder.inside
+
+    @cached_property
+    def _encoder_tokenizer(self) -> Tokenizer:
+        """The tokenizer of the encoder, loaded on first use."""
+        assert self.settings.encoder is not None
+        return self.settings.encoder.tokenizer(self._folder)
+
+    @cached_property
+    def _linker(self) -> Linker | None:
+        """Links words with the pieces of the encoder, if there is one."""
+        facts = self.settings.encoder
+        return None if facts is None else facts.linker(self._encoder_tokenizer)
 
     @property
     def vocab_size(self) -> int:
@@ -245,6 +292,8 @@ class TreeProcessor:
         example = Example(
             integers([number for pieces in ids for number in pieces]), integers(labels), integers(spans)
         )
+        if self._linker is not None:
+            example = example._replace(**self._linker.link(tree.words)._asdict())
         text = " ".join(tree.words) if text is None else text
         return Reading(text, tree, example, starts, tuple(parts), tuple(failures))
 

@@ -1,10 +1,10 @@
-"""The ``data`` part of a recipe: everything that a prepared corpus depends on."""
+"""The parts ``data`` and ``encoder`` of a recipe: everything that a prepared corpus depends on."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, SerializeAsAny
+from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
 from treeformer.configuration import Settings
 from treeformer.data.tasks.agreement import AgreementTask
@@ -93,3 +93,36 @@ class DataRecipe(Settings):
         default=None, ge=1, description="skip examples of train with more leaves or target tokens"
     )
     drop: bool = Field(default=False, description="skip bad lines and count them, instead of an error")
+
+
+class EncoderRecipe(Settings):
+    """A pretrained encoder that gives vectors of whole words. A string stands for its ``source``."""
+
+    source: str = Field(description="name of an installed encoder, or a folder that transformers can read")
+    train: Literal["frozen", "all"] = Field(
+        default="frozen", description="frozen: `prepare` stores the states of words once; all: fine-tuning"
+    )
+    learning_rate: float = Field(
+        default=5e-5,
+        gt=0,
+        le=1,
+        description="highest learning rate of the encoder's weights with `train: all`",
+    )
+    layers: tuple[int, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="layers whose states are mixed, 0 stands for the embeddings; default: the upper half, "
+        "every second one if there are 8 or more",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _source_alone(cls, content: Any) -> Any:
+        return {"source": content} if isinstance(content, str) else content
+
+    @field_validator("layers")
+    @classmethod
+    def _increase(cls, layers: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if layers is not None and (sorted({*layers}) != [*layers] or layers[0] < 0):
+            raise ValueError(f"expected increasing numbers from 0, got {list(layers)}")
+        return layers

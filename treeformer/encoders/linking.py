@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 Integers = NDArray[np.int32]
@@ -67,17 +68,14 @@ class Linker:
     Args:
         tokenizer: of an encoder. Its settings are changed; nothing else should use it.
         window: the largest number of pieces that the encoder reads at once, special pieces included.
+        unknown: the id of the unknown piece.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, window: int) -> None:
-        self._tokenizer = tokenizer.backend_tokenizer
+    def __init__(self, tokenizer: Tokenizer, *, window: int, unknown: int) -> None:
+        self._tokenizer, self._unknown = tokenizer, unknown
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._tokenizer.encode_special_tokens = True
-        unknown = tokenizer.unk_token_id
-        if unknown is None:
-            raise ValueError("tokenizer: expected one with an unknown piece, as words may consist of it")
-        self._unknown = int(unknown)
         template = self._tokenizer.encode("a")
         ids, special = np.array(template.ids, np.int32), np.array(template.special_tokens_mask, bool)
         ordinary = np.flatnonzero(~special)

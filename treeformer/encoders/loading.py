@@ -19,6 +19,7 @@ from treeformer.model_folder import no_progress_bars, read_config, refuse_pickle
 from treeformer.storage import check_files, sha256
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 _VOCABULARIES = (TOKENIZER, "vocab.txt", "vocab.json", "*.model")
@@ -55,9 +56,7 @@ def load_encoder(source: str | os.PathLike[str], *, sha256: str | None = None) -
     """
     folder = find(source)
     name = encoder_name(folder)
-    actual = encoder_sha256(folder)
-    if sha256 is not None and actual != sha256:
-        raise ValueError(f"{folder}: expected the encoder with SHA-256 {sha256}, found {actual}")
+    actual = _checked_sha256(folder, sha256)
     refuse_pickles(folder)
     read_config(folder)
     if not any(folder.glob("*.safetensors")):
@@ -72,6 +71,29 @@ def load_encoder(source: str | os.PathLike[str], *, sha256: str | None = None) -
             f"{model.config.vocab_size}; they do not belong together"
         )
     return Encoder(name, folder, actual, model, tokenizer)
+
+
+def load_tokenizer(source: str | os.PathLike[str], *, sha256: str | None = None) -> Tokenizer:
+    """The tokenizer of an encoder, without its weights; arguments as for `load_encoder`."""
+    folder = find(source)
+    _checked_sha256(folder, sha256)
+    with _errors_of_transformers(folder):
+        return _tokenizer(folder).backend_tokenizer
+
+
+def unknown_piece(tokenizer: PreTrainedTokenizerFast) -> int:
+    """The id of the unknown piece; ``ValueError`` if a tokenizer has none."""
+    if tokenizer.unk_token_id is None:
+        raise ValueError("the tokenizer has no unknown piece, expected one for words that it does not know")
+    return int(tokenizer.unk_token_id)
+
+
+def _checked_sha256(folder: Path, expected: str | None) -> str:
+    """The `encoder_sha256` of a folder; ``ValueError`` if another one was expected."""
+    actual = encoder_sha256(folder)
+    if expected is not None and actual != expected:
+        raise ValueError(f"{folder}: expected the encoder with SHA-256 {expected}, found {actual}")
+    return actual
 
 
 def encoder_name(source: str | os.PathLike[str]) -> str:

@@ -22,14 +22,21 @@ def default_layers(count: int) -> tuple[int, ...]:
     return tuple(range(count, (count - 1) // 2, -step))[::-1]
 
 
+def check_layers(model: PreTrainedModel, layers: Sequence[int]) -> None:
+    """Raise ``ValueError`` unless an encoder has all these layers; 0 stands for the embeddings."""
+    count = model.config.num_hidden_layers
+    for layer in layers:
+        if not 0 <= layer <= count:
+            raise ValueError(f"layers: the encoder has the layers 0 to {count}, got {layer}")
+
+
 def remove_upper_layers(model: PreTrainedModel, highest: int) -> None:
     """Remove the layers above ``highest`` from an encoder, so that they are not computed.
 
     ValueError if it does not have as many. An encoder whose layers share their weights is left as it is.
     """
+    check_layers(model, [highest])
     count = model.config.num_hidden_layers
-    if not 0 <= highest <= count:
-        raise ValueError(f"layers: the encoder has the layers 0 to {count}, got {highest}")
     for parent in [*model.modules()]:
         for name, layers in [*parent.named_children()]:
             if isinstance(layers, nn.ModuleList) and len(layers) == count > highest:

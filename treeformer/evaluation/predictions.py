@@ -158,8 +158,12 @@ def predict_translations(
 
 def _sources(corpus: PreparedCorpus, examples: Split) -> Iterator[tuple[str, int, int]]:
     """The fields of `Prediction` for each example."""
+    texts = examples.texts("words") if "words" in examples.text_names else None
     for number in range(len(examples)):
         example = examples[number]
+        if texts is not None:
+            yield texts[number], len(example.input_ids), example.group
+            continue
         words = corpus.processor.words(example.input_ids.tolist())
         yield " ".join(words), len(words), example.group
 

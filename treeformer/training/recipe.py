@@ -9,7 +9,7 @@ from pydantic import Field, create_model, field_serializer, model_validator
 from pydantic.fields import FieldInfo
 
 from treeformer.configuration import Settings
-from treeformer.data.recipe import DataRecipe
+from treeformer.data.recipe import DataRecipe, EncoderRecipe
 
 if TYPE_CHECKING:
     from treeformer.models.systems import System
@@ -155,6 +155,10 @@ class Recipe(Settings):
     systems: dict[str, SystemRecipe] = Field(min_length=1, description="systems that can be trained, by name")
     training: TrainingRecipe = Field(description="how they are trained")
     decoding: DecodingRecipe = Field(default=DecodingRecipe(), description="how translators search")
+    encoder: EncoderRecipe | None = Field(
+        default=None,
+        description="a pretrained encoder instead of embeddings of words: settings, or a name or folder",
+    )
     vectors: str | None = Field(default=None, description="file of word vectors that initialise embeddings")
 
     with_encoder: WithEncoder = Field(
