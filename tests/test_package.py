@@ -30,7 +30,10 @@ def modules_loaded_by(statement: str) -> set[str]:
         ("from treeformer import TreeBatch", {"transformers"}),
         ("import treeformer.nn", {"transformers"}),
         ("from treeformer import load_parser", {"torch", "transformers"}),
-        ("from treeformer import load_parser; load_parser('en')", {"transformers"}),
+        (
+            "from treeformer import load_parser; load_parser('en').parse(['It rains.'])",
+            {"torch", "transformers", "pyarrow", "tokenizers"},
+        ),
         ("from treeformer import TreeProcessor", {"transformers", "sacremoses"}),
         (
             "from treeformer.encoders import install, load_encoder",
@@ -44,6 +47,36 @@ def modules_loaded_by(statement: str) -> set[str]:
 )
 def test_an_import_loads_no_more_than_it_needs(statement: str, absent: set[str]) -> None:
     assert not modules_loaded_by(statement) & absent
+
+
+#: Packages that every command loads, to read its options.
+COMMAND_LINE = {"annotated_doc", "annotated_types", "pydantic", "pydantic_core", "shellingham", "typer"} | {
+    "typing_extensions",
+    "typing_inspection",
+}
+PARSER = {"numpy", "onnxruntime", "safetensors", "yaml"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "allowed"),
+    [(["--help"], {"rich", "markdown_it", "mdurl", "pygments", "attr", "attrs"}), (["parse"], PARSER)],
+)
+def test_a_command_loads_only_the_packages_that_its_answer_needs(
+    arguments: list[str], allowed: set[str]
+) -> None:
+    script = (
+        "import sys; from treeformer.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "names = {getattr(module, '__file__', None) or '' for module in list(sys.modules.values())}\n"
+        "print(*sorted(names), sep='\\n', file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", script, *arguments]
+    run = subprocess.run(command, input="It rains.\n", capture_output=True, text=True, check=True)
+    files = [Path(line).parts for line in run.stderr.splitlines() if "site-packages" in line]
+    packages = {parts[parts.index("site-packages") + 1].partition(".")[0] for parts in files}
+    assert run.stdout
+    assert packages - {"treeformer", "_distutils_hack"} <= COMMAND_LINE | allowed
 
 
 @pytest.mark.parametrize("name", treeformer.__all__)

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from treeformer.configuration import read_json
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def stored_tensors(files: Sequence[Path]) -> dict[str, StoredTensor]:
     tensors: dict[str, StoredTensor] = {}
     for path in files:
         try:
-            with safe_open(path, framework="pt") as stored:
+            with safe_open(path, framework="np") as stored:
                 for name in stored.keys():  # noqa: SIM118 (not a mapping)
                     part = stored.get_slice(name)
                     tensors[name] = StoredTensor(tuple(part.get_shape()), part.get_dtype())
@@ -140,11 +142,20 @@ def check_tensors(
         raise ValueError(f"{source}: tensor {problems[0]}{more}")
 
 
-def check_finite(source: object, tensors: Mapping[str, Tensor]) -> None:
-    """Raise ``ValueError`` if a tensor has a number that is infinite or NaN."""
+def check_finite(source: object, tensors: Mapping[str, Tensor] | Mapping[str, np.ndarray]) -> None:
+    """Raise ``ValueError`` if a tensor or array has a number that is infinite or NaN."""
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and tensor.device.type != "meta" and not tensor.isfinite().all():
+        if not _is_finite(tensor):
             raise ValueError(f"{source}: tensor {name} has numbers that are infinite or NaN")
+
+
+def _is_finite(tensor: Tensor | np.ndarray) -> bool:
+    """Whether all numbers are finite; those of integers and of tensors without content are."""
+    if isinstance(tensor, np.ndarray):
+        return bool(np.isfinite(tensor).all())
+    if not tensor.is_floating_point() or tensor.device.type == "meta":
+        return True
+    return bool(tensor.isfinite().all())
 
 
 @contextmanager

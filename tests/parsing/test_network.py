@@ -7,7 +7,8 @@ from hypothesis import given
 
 from tests.trees.strategies import words
 from treeformer.parsing.lexicon import PIECES, SHAPES, Lexicon, shape_of
-from treeformer.parsing.network import NetworkSizes, ParserNetwork, _distance_rows
+from treeformer.parsing.network import ParserNetwork, _distance_rows
+from treeformer.parsing.sizes import NetworkSizes
 
 
 @given(words())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Sequence
+
+import numpy as np
 
 from treeformer.trees import Span
 
 
-def best_splits(scores: Tensor) -> Tensor:
+def best_splits(scores: np.ndarray) -> np.ndarray:
     """The best split point of each span (i, j), as ``[B, n + 1, n + 1]`` integers.
 
     ``scores [B, n + 1, n + 1]`` are those of brackets over words i to j. Brackets with negative scores are
@@ -16,25 +17,25 @@ def best_splits(scores: Tensor) -> Tensor:
     """
     B, size, _ = scores.shape
     n = size - 1
-    gain = scores.clamp(min=0)
-    by_start = torch.zeros(B, size, size, dtype=scores.dtype, device=scores.device)  # [b, i, width]
-    by_end = torch.zeros_like(by_start)  # [b, j, width]
-    splits = torch.zeros(B, size, size, dtype=torch.long, device=scores.device)
+    gain = np.maximum(scores, 0)
+    by_start = np.zeros((B, size, size), scores.dtype)  # [b, i, width]
+    by_end = np.zeros_like(by_start)  # [b, j, size - width], so that both halves of a split run the same way
+    splits = np.zeros((B, size, size), np.int64)
     for width in range(1, n + 1):
         count = n - width + 1
-        starts = torch.arange(count, device=scores.device)
+        starts = np.arange(count)
         total = gain[:, starts, starts + width]
         if width > 1:
-            halves = by_start[:, :count, 1:width] + by_end[:, width:, 1:width].flip(-1)
-            best, offset = halves.max(-1)
-            total = total + best
+            halves = by_start[:, :count, 1:width] + by_end[:, width:, size - width + 1 : size]
+            offset = halves.argmax(-1)
+            total = total + np.take_along_axis(halves, offset[..., None], -1)[..., 0]
             splits[:, starts, starts + width] = starts + offset + 1
         by_start[:, :count, width] = total
-        by_end[:, width:, width] = total
+        by_end[:, width:, size - width] = total
     return splits
 
 
-def spans_of(splits: list[list[int]], positive: list[list[bool]], n: int) -> list[Span]:
+def spans_of(splits: Sequence[Sequence[int]], positive: Sequence[Sequence[bool]], n: int) -> list[Span]:
     """Spans of the best tree over n words in post-order: the whole, and all others that are ``positive``."""
     spans: list[Span] = []
     stack = [(0, n, False)]

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import torch
-from pydantic import model_validator
-from safetensors.torch import load_file
-from torch import Tensor
+import numpy as np
 
-from treeformer.checksums import check_folder
 from treeformer.chunking import split_by_padding, split_by_sizes
-from treeformer.configuration import Settings
-from treeformer.model_folder import check_finite, check_sizes, stored_tensors
-from treeformer.parsing.chart import best_splits, spans_of
+from treeformer.parsing.analysis import Network
+from treeformer.parsing.description import read_parser
 from treeformer.parsing.lexicon import Lexicon
-from treeformer.parsing.network import NetworkSizes, ParserNetwork
 from treeformer.parsing.parser import Parser, checked_sentences
-from treeformer.parsing.weights import check_stored, restored
+from treeformer.parsing.sizes import NetworkSizes
+from treeformer.parsing.word_batch import WordBatch
 from treeformer.trees import Span, Tree, join
 from treeformer.trees.tree import trusted_tree
 
+if TYPE_CHECKING:
+    import torch
+
 LONGEST = 300  #: longer sentences are parsed in pieces of this many words and joined under one FRAG
-DESCRIPTION, WEIGHTS = "parser.json", "parser.safetensors"  #: the files of a parser
 
 
 class EmbeddedParser(Parser):
@@ -36,11 +32,13 @@ class EmbeddedParser(Parser):
     >>> print(parser.parse(["The cat sleeps well."])[0])
     (ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps) (ADVP (RB well))) (. .)))
 
+    On the CPU the network is computed by onnxruntime in float32; a GPU and bfloat16 need torch.
+
     Args:
         folder: written by `treeformer parser train`.
         device: where the network runs.
         batch_words: words in a batch, padding included; default: 2,000, on a GPU 32,000.
-        bf16: compute in bfloat16, which is faster on hardware that supports it; a few trees differ.
+        bf16: compute in bfloat16 with torch, which is faster on some hardware; a few trees differ.
     """
 
     def __init__(
@@ -51,18 +49,14 @@ class EmbeddedParser(Parser):
         batch_words: int | None = None,
         bf16: bool = False,
     ) -> None:
-        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-            raise ValueError(f"device = {str(device)!r}: expected a GPU that torch can use, found none")
-        description, self._network = _read(Path(folder))
+        description, weights = read_parser(Path(folder))
         self.name = description.name
         self.language = description.language
         self._labels = [label.split("+")[::-1] for label in description.labels]
         self._tags = description.tags
         self._lexicon = Lexicon(description.words, description.sizes.buckets)
-        self._network.to(device)
-        self._device = torch.device(device)
-        self._bf16 = bf16
-        self.batch_words = batch_words or (2000 if self._device.type == "cpu" else 32_000)
+        self._network = _network(description.sizes, weights, str(device), bf16)
+        self.batch_words = batch_words or (2000 if str(device) == "cpu" else 32_000)
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""
@@ -84,47 +78,17 @@ class EmbeddedParser(Parser):
 
     def _parse_batch(self, sentences: list[tuple[str, ...]]) -> list[Tree]:
         """One tree for each sentence, by one pass of the network."""
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bf16):
-            states, gaps = self._network(*self._inputs(sentences))
-            scores = self._network.brackets(gaps).float()
-        splits, positive = best_splits(scores).tolist(), (scores > 0).tolist()
-        spans = [
-            spans_of(splits[index], positive[index], len(words)) for index, words in enumerate(sentences)
-        ]
-        places = [(index, *span) for index, sentence_spans in enumerate(spans) for span in sentence_spans]
-        label_scores = self._network.labels(gaps.float(), torch.tensor(places, device=self._device))
-        labels = split_by_sizes(label_scores.argmax(-1).tolist(), map(len, spans))
-        tags = self._network.tag(states.float()).argmax(-1).tolist()
-        return list(map(self._tree, sentences, tags, spans, labels))
+        batch = WordBatch.of([self._read_words(words) for words in sentences], self._lexicon.features)
+        analysis = self._network.analyse(batch)
+        return list(map(self._tree, sentences, analysis.tags, analysis.spans, analysis.labels))
 
-    def _inputs(self, sentences: list[tuple[str, ...]]) -> tuple[Tensor, ...]:
-        """The arguments of `ParserNetwork.forward`, padded to the longest sentence."""
-        n = max(map(len, sentences))
-        known: list[list[int]] = []
-        shapes: list[list[int]] = []
-        pieces: list[int] = []
-        offsets: list[int] = []
-        for words in sentences:
-            if self.language == "en":  # training text has straight apostrophes; a mark alone is a quote
-                words = tuple(word.replace("’", "'") if len(word) > 1 else word for word in words)
-            features = [self._lexicon.features(word) for word in words]
-            padding = [0] * (n - len(words))
-            known.append([feature.known for feature in features] + padding)
-            shapes.append([feature.shape for feature in features] + padding)
-            for feature in features:
-                offsets.append(len(pieces))
-                pieces += feature.pieces
-            offsets += [len(pieces)] * len(padding)
-        lengths = torch.tensor([len(words) for words in sentences])
-        mask = torch.arange(n) < lengths[:, None]
-        tensors = [
-            torch.tensor(known),
-            torch.tensor(pieces),
-            torch.tensor(offsets),
-            torch.tensor(shapes),
-            mask,
-        ]
-        return tuple(tensor.to(self._device) for tensor in tensors)
+    def _read_words(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The words as the network reads them: English training text has straight apostrophes."""
+        if self.language != "en":
+            return words
+        return tuple(
+            [word.replace("’", "'") if len(word) > 1 else word for word in words]
+        )  # alone it is a quote
 
     def _tree(self, words: tuple[str, ...], tags: list[int], spans: list[Span], labels: list[int]) -> Tree:
         """The tree of one sentence; a label may stand for a unary chain, lowest node first."""
@@ -139,51 +103,19 @@ class EmbeddedParser(Parser):
         return trusted_tree(words, leaf_tags, tuple(node_labels), tuple(node_spans))
 
 
-class _Description(Settings):
-    """What ``parser.json`` holds beside the recipe: names of the numbers that the network computes."""
+def _network(sizes: NetworkSizes, weights: Mapping[str, np.ndarray], device: str, bf16: bool) -> Network:
+    """The network where it is to run; torch is imported only if it is needed."""
+    if device == "cpu" and not bf16:
+        from treeformer.parsing.onnx_network import OnnxNetwork
 
-    name: str
-    language: str
-    sizes: NetworkSizes
-    labels: list[str]  #: chains of labels from top to bottom, such as S+VP
-    tags: list[str]
-    words: list[str]  #: known words in lower case
-    recipe: Any = None
+        return OnnxNetwork(sizes, weights)
+    import torch
 
-    @model_validator(mode="after")
-    def _of_one_parser(self) -> _Description:
-        for key in ("labels", "tags", "words"):
-            count, size = len(getattr(self, key)), getattr(self.sizes, key)
-            if count != size:
-                raise ValueError(f"{key}: expected {size} as in sizes.{key}, found {count}")
-        return self
+    from treeformer.parsing.torch_network import TorchNetwork
 
-
-def _read(folder: Path) -> tuple[_Description, ParserNetwork]:
-    """The description in ``parser.json``, and the network with its weights."""
-    path, weights = folder / DESCRIPTION, folder / WEIGHTS
-    check_folder(folder)
-    try:
-        description = _Description.load_json(path)
-        stored = stored_tensors([weights])
-        check_sizes(path, asdict(description.sizes), stored)
-        with torch.device("meta"):  # allocates nothing: the tensors of the file take these places
-            network = _network(path, description.sizes)
-        shapes = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-        check_stored(weights, stored, shapes)
-        network.load_state_dict(restored(load_file(weights)), assign=True)
-        check_finite(weights, network.state_dict())
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{folder}: not a parser, {error}") from error
-    return description, network.eval().requires_grad_(False)
-
-
-def _network(path: Path, sizes: NetworkSizes) -> ParserNetwork:
-    """A network of these sizes; ``ValueError`` if there is none."""
-    try:
-        return ParserNetwork(sizes)
-    except Exception as error:  # torch has several for sizes of 0 or less
-        raise ValueError(f"{path}: sizes: {error}") from error
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device = {device!r}: expected a GPU that torch can use, found none")
+    return TorchNetwork(sizes, weights, torch.device(device), bf16=bf16)
 
 
 def _join_pieces(pieces: list[Tree]) -> Tree:

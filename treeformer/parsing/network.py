@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -12,23 +11,7 @@ from torch.nn import functional as F
 from treeformer.nn import Attention, Encoder, EncoderLayer
 from treeformer.nn.attention import additive
 from treeformer.parsing.lexicon import SHAPES
-
-
-@dataclass(frozen=True)
-class NetworkSizes:
-    """Numbers of embeddings, and widths and numbers of layers."""
-
-    words: int
-    buckets: int
-    labels: int
-    tags: int
-    word_width: int = 96
-    width: int = 256
-    layers: int = 4
-    heads: int = 4
-    inner: int = 512
-    span_width: int = 192
-    distances: int = 32
+from treeformer.parsing.sizes import NetworkSizes
 
 
 class ParserNetwork(nn.Module):

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from treeformer.model_folder import StoredTensor, check_tensors
 
 _SCALE = "/scale"  # suffix of the name of the scales of a matrix in 8 bits
 
 
-def stored(weights: Mapping[str, Tensor], bits: int = 16) -> dict[str, Tensor]:
-    """The tensors to write for these weights; `restored` undoes it, except for rounding.
+def stored(weights: Mapping[str, np.ndarray], bits: int = 16) -> dict[str, np.ndarray]:
+    """The arrays to write for these weights; `restored` undoes it, except for rounding.
 
     With ``bits=8`` rows of matrices are integers from −127 to 127 times a scale; vectors keep 16 bits.
     """
-    tensors: dict[str, Tensor] = {}
+    arrays: dict[str, np.ndarray] = {}
     for name, weight in weights.items():
-        weight = weight.detach().to("cpu", torch.float32)
-        if bits == 8 and weight.dim() == 2:
-            scale = (weight.abs().amax(1) / 127).clamp(min=1e-7).half()
-            tensors[name + _SCALE] = scale
-            tensors[name] = (weight / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
+        weight = weight.astype(np.float32)
+        if bits == 8 and weight.ndim == 2:
+            scale = np.maximum(np.abs(weight).max(1) / np.float32(127), np.float32(1e-7)).astype(np.float16)
+            arrays[name + _SCALE] = scale
+            rounded = np.round(weight / scale.astype(np.float32)[:, None])
+            arrays[name] = np.clip(rounded, -127, 127).astype(np.int8)
         else:
-            tensors[name] = weight.half().contiguous()
-    return tensors
+            arrays[name] = weight.astype(np.float16)
+    return arrays
 
 
 def check_stored(
@@ -41,10 +41,10 @@ def check_stored(
     check_tensors(path, {name: tensor.shape for name, tensor in stored.items()}, expected)
 
 
-def restored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of stored tensors, in float32."""
-    weights = {name: tensor.float() for name, tensor in tensors.items() if not name.endswith(_SCALE)}
-    for name, scale in tensors.items():
+def restored(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The weights of stored arrays, in float32."""
+    weights = {name: array.astype(np.float32) for name, array in arrays.items() if not name.endswith(_SCALE)}
+    for name, scale in arrays.items():
         if name.endswith(_SCALE):
-            weights[name.removesuffix(_SCALE)] *= scale.float()[:, None]
+            weights[name.removesuffix(_SCALE)] *= scale.astype(np.float32)[:, None]
     return weights

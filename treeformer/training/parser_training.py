@@ -10,6 +10,8 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import safetensors.numpy
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -21,12 +23,12 @@ from treeformer.data.vocabulary import IGNORED
 from treeformer.machine import chosen_device
 from treeformer.model_folder import check_finite
 from treeformer.parsing.contractions import contract
-from treeformer.parsing.embedded import DESCRIPTION, WEIGHTS
-from treeformer.parsing.network import NetworkSizes, ParserNetwork
+from treeformer.parsing.description import DESCRIPTION, WEIGHTS
+from treeformer.parsing.network import ParserNetwork
+from treeformer.parsing.sizes import NetworkSizes
 from treeformer.parsing.weights import stored
 from treeformer.progress import Progress, terminal_progress
 from treeformer.storage import WorkFolder, write_file
-from treeformer.training.checkpoints import tensor_file
 from treeformer.training.parser_corpus import Inventory, ParsedSentence, ParserBatch, ParserCorpus
 from treeformer.training.recipe import LARGEST
 from treeformer.trees import read_trees
@@ -126,7 +128,8 @@ def train_parser(
             f"{len(sentences):,} sentences, {sum(corpus.lengths):,} words, {network_sizes.labels} labels, "
             f"{network_sizes.tags} tags, {parameters:,} parameters"
         )
-        weights = stored(_averaged_weights(network, corpus, recipe, progress), sizes.bits)
+        averaged = _averaged_weights(network, corpus, recipe, progress)
+        weights = stored({name: weight.cpu().numpy() for name, weight in averaged.items()}, sizes.bits)
         check_finite(f"{output}: not written, try a lower learning rate", weights)
         _write(output, weights, _description(recipe, network_sizes, inventory))
 
@@ -144,12 +147,12 @@ def _description(recipe: ParserRecipe, sizes: NetworkSizes, inventory: Inventory
     }
 
 
-def _write(output: Path, weights: dict[str, Tensor], description: dict[str, Any]) -> None:
+def _write(output: Path, weights: dict[str, np.ndarray], description: dict[str, Any]) -> None:
     """Write a parser; if that is interrupted, the folder holds no parser, rather than parts of two."""
     output.mkdir(parents=True, exist_ok=True)
     with replaced(output, (DESCRIPTION, WEIGHTS)):
         (output / DESCRIPTION).unlink(missing_ok=True)
-        write_file(output / WEIGHTS, tensor_file(weights))
+        write_file(output / WEIGHTS, safetensors.numpy.save(weights))
         write_file(output / DESCRIPTION, json.dumps(description, ensure_ascii=False, indent=0).encode())
 
 
