@@ -62,6 +62,12 @@ def test_the_tables_have_the_systems_and_seeds_that_were_asked_for() -> None:
     assert papers_score("ablations", "multi30k-en-de", "neither") == 28.98
 
 
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_papers_scores_are_known_or_none_for_every_row(name: str) -> None:
+    scores = [papers_score(name, row.task, row.label) for row in experiment(name).rows]
+    assert all(score is None or 20 < score < 100 for score in scores)
+
+
 def test_the_error_for_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"ablation: no such table or figure, did you mean ablations\?"):
         experiment("ablation")

@@ -127,6 +127,20 @@ def test_recursion_has_both_splits_their_significance_and_accuracy_by_depth() ->
     assert any(line.startswith("| Tree Transformer, composed nodes | 99.0 ± 0.0 | 89.0") for line in lines)
 
 
+def test_recursion_without_deeper_lists_has_no_finding_about_them() -> None:
+    """The quick version evaluates the main split alone."""
+    results = recursion()
+    for one in results.rows:
+        for training in one.runs:
+            del training.tests["deep"]
+    results.comparisons = [one for one in results.comparisons if one.split == "test"]
+    lines = markdown(results).splitlines()
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- ListOps: highest accuracy 99.0 ± 0.0 (Tree Transformer, composed nodes)."
+    ]
+    assert not any("deep" in line for line in lines)
+
+
 def test_tasks_that_have_a_score_stand_beside_each_other_and_another_task_of_the_paper_is_named() -> None:
     assert "| SST-5 |" not in markdown(classification())
     agreement = row("agreement", "Tree Transformer", "tree-transformer", [run(1, 90.0)])

@@ -25,6 +25,7 @@ from tests.analysis.toys import (
     sentiment_recipe,
 )
 from treeformer.analysis import runner
+from treeformer.analysis.page import page
 from treeformer.analysis.reproduction import Selection, listing, remake, reproduce
 from treeformer.analysis.runner import Runner
 from treeformer.analysis.workspace import Workspace
@@ -168,6 +169,18 @@ def test_runs_of_another_machine_stay_in_the_results_while_the_recipe_is_the_sam
         "this run has another recipe (training.learning_rate was 0.01, now 0.02)" in place.progress.lines[-2]
     )
     assert not row_of(place.content("classification"), "Tree-LSTM")["runs"]
+
+
+def test_a_run_of_one_table_is_shown_in_all_tables_with_its_recipe(place: Place) -> None:
+    assert place.reproduce("classification", only=("composed-tree-transformer/sst5",), seeds=(1,))
+    (run,) = row_of(place.content("classification"), "Composed Tree Transformer")["runs"]
+    place.work.folder.rename(place.folder / "gone")
+    assert place.reproduce("data-size", only=("transformer-share10/sst5",), seeds=(1,))
+    results = place.content("data-size")
+    assert row_of(results, "Composed Tree Transformer, 100 %")["runs"] == [run]
+    assert [one["seed"] for one in row_of(results, "Composed Tree Transformer, 100 %")["missing"]] == [2, 3]
+    assert not row_of(results, "Composed Tree Transformer, 10 %")["runs"]  # another recipe
+    assert "Composed Tree Transformer, 100 % (seeds 2, 3)" in page(place.results)
 
 
 def test_only_names_what_there_is() -> None:

@@ -426,5 +426,5 @@ def papers_score(experiment: str, task: str, label: str) -> float | None:
     if experiment == "translation":
         return _TRANSLATION[task[-5:]].get(label)
     if experiment == "ablations":
-        return _ABLATIONS[task].get(label)
+        return _ABLATIONS.get(task, {}).get(label)
     return None

@@ -113,7 +113,9 @@ def reproduce(name: str, selection: Selection, workspace: Workspace, runner: Run
         )
     else:
         reasons = {job.name: job.reason for job in jobs if job.state == "failed"}
-        results = collect(chosen, workspace, reasons, before, quick=selection.quick)
+        others = [load_results(folder / selection.file_name(other)) for other in NAMES if other != name]
+        known = [results for results in others if results is not None]
+        results = collect(chosen, workspace, reasons, before, known, quick=selection.quick)
     results.save(path)
     remake(path, runner.progress)
     return all(job.state == "done" for job in jobs)
@@ -173,6 +175,7 @@ def collect(
     workspace: Workspace,
     reasons: Mapping[str, str],
     before: Results | None,
+    others: Sequence[Results] = (),
     *,
     quick: bool,
 ) -> Results:
@@ -183,12 +186,14 @@ def collect(
         workspace: the place of its runs.
         reasons: why cells failed, by name.
         before: earlier results; their runs of the same recipe are kept if they are not in the workspace.
+        others: results of other experiments; their runs of the same recipe are used where there is no other.
         quick: whether this is the quick version.
     """
     rows = []
     for row in chosen.rows:
         earlier = before.row(row.task, row.slug) if before else None
-        rows.append(_result_row(row, workspace, reasons, earlier))
+        elsewhere = [found for found in (one.row(row.task, row.slug) for one in others) if found]
+        rows.append(_result_row(row, workspace, reasons, earlier, elsewhere))
     return Results(
         name=chosen.name,
         title=chosen.title,
@@ -200,7 +205,11 @@ def collect(
 
 
 def _result_row(
-    row: Row, workspace: Workspace, reasons: Mapping[str, str], earlier: ResultRow | None
+    row: Row,
+    workspace: Workspace,
+    reasons: Mapping[str, str],
+    earlier: ResultRow | None,
+    elsewhere: Sequence[ResultRow],
 ) -> ResultRow:
     """A row with its runs and its missing seeds."""
     result = ResultRow(
@@ -224,11 +233,13 @@ def _result_row(
             result.missing.append(MissingRun(seed=cell.seed, state="failed", reason=str(error)))
             continue
         result.recipe = recipe.model_dump(mode="json")
-        kept = _kept_runs(earlier, recipe)
+        kept, shared = _kept_runs(earlier, recipe), _shared_runs(row, recipe, elsewhere)
         if state == "done":
             result.runs.append(workspace.result(cell))
         elif cell.seed in kept:
             result.runs.append(kept[cell.seed])
+        elif cell.seed in shared:
+            result.runs.append(shared[cell.seed])
         else:
             reason = reasons.get(cell.name, "")
             missing = MissingRun(seed=cell.seed, state="failed" if reason else state, reason=reason)
@@ -248,6 +259,21 @@ def _kept_runs(earlier: ResultRow | None, recipe: Recipe) -> dict[int, RunResult
     except ValueError:  # a recipe of another version
         return {}
     return {} if changes else {run.seed: run for run in earlier.runs}
+
+
+def _shared_runs(row: Row, recipe: Recipe, elsewhere: Sequence[ResultRow]) -> dict[int, RunResult]:
+    """Runs of other experiments by seed, if they have the recipe and all scores of a row; no other scores."""
+    shared: dict[int, RunResult] = {}
+    for found in elsewhere:
+        for seed, run in _kept_runs(found, recipe).items():
+            is_complete = set(row.splits) <= set(run.tests) and (
+                run.attention is not None or not row.attention
+            )
+            if is_complete and seed not in shared:
+                facts = run.model_dump(exclude_unset=True, exclude=set() if row.attention else {"attention"})
+                facts["tests"] = {split: run.tests[split] for split in row.splits}
+                shared[seed] = RunResult.model_validate(facts)
+    return shared
 
 
 def _comparisons(

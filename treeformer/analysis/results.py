@@ -283,12 +283,8 @@ def load_results(path: Path) -> Results | None:
         results = Results.load(path)
     except FileNotFoundError:
         return None
-    except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"]))
-        problem = f"{place}: {error.errors()[0]['msg']}" if place else error.errors()[0]["msg"]
-        raise ValueError(
-            f"{path}: not written by treeformer reproduce ({problem}); name another --results"
-        ) from None
+    except ValueError as error:
+        raise ValueError(f"{error}; not written by treeformer reproduce, name another --results") from None
     remarks = path.with_suffix(".remarks.md")
     if remarks.is_file():
         results.remarks = remarks.read_text(encoding="utf-8").strip()

@@ -66,7 +66,7 @@ def _score_tables(results: Results) -> list[str]:
     findings = [_finding(task, rows) for task, rows in tasks.items()]
     if results.name == "recursion":
         findings += [_finding(task, rows, "deep") for task, rows in tasks.items()]
-    parts = ["\n".join(findings).strip(), *results.notes]
+    parts = ["\n".join(line for line in findings if line), *results.notes]
     if len(tasks) > 1:
         parts.append(_summary(results, tasks))
     for task, rows in tasks.items():
@@ -77,8 +77,10 @@ def _score_tables(results: Results) -> list[str]:
 
 
 def _finding(task: str, rows: Sequence[ResultRow], split: str | None = None) -> str:
-    """The highest score, and the score of the rival of all rows; empty where rivals differ."""
+    """The highest score, and that of the rival of all rows; empty without scores or where rivals differ."""
     trained = [row for row in rows if row.values(split=split)]
+    if not trained:
+        return ""
     best = max(trained, key=lambda row: statistics.mean(row.values(split=split)))
     name = task_name(task) if split is None else f"{task_name(task)}, {split}"
     finding = f"- {name}: highest {best.metric} {_spread(best, split=split)} ({best.label})"

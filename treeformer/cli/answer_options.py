@@ -1,11 +1,10 @@
-"""Options that several commands share."""
+"""Options of the commands that use a trained model."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
 
     Input = str | Tree
 
-Recipe = Annotated[
-    Path, typer.Argument(help="Name of a recipe, as `treeformer recipes` lists them, or a YAML file.")
-]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Compute in bfloat16.")]
 Trees = Annotated[bool, typer.Option("--trees", help="The input is trees in brackets.")]

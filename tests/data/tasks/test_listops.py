@@ -209,7 +209,7 @@ def test_models_that_read_words_read_the_brackets(corpus: PreparedCorpus) -> Non
         assert matched_brackets(words) == [tuple(span) for span in example.node_spans.tolist()]
 
 
-@pytest.mark.parametrize("system", ["tree-transformer", "transformer", "tree-lstm", "bilstm"])
+@pytest.mark.parametrize("system", sorted(Recipe.load(RECIPE).systems))
 def test_every_system_of_the_recipe_trains(system: str, corpus: PreparedCorpus, tmp_path: Path) -> None:
     small = ("d_model=8", "ffn_dim=8") if system.endswith("transformer") else ("d_model=8",)
     changes = [f"systems.{system}.sizes.{size}" for size in small]
