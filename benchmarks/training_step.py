@@ -7,8 +7,10 @@ in turn over the same sentences, eagerly and as CUDA graphs (one a shape); the r
 
     python -m benchmarks.training_step --classifiers --device cpu
 
-Small tree classifiers instead, in float32: width 64, 2 layers, about 2,000 leaves and nodes a batch,
-as in recipes/sst5.yaml. The paper's Tree Transformer, with composed nodes, and a Tree-LSTM.
+Small tree classifiers instead, in float32, about 2,000 leaves and nodes a batch. First systems of one size
+(width 64, 2 layers): the paper's Tree Transformer, with composed nodes, and a Tree-LSTM. Then the tree
+systems of recipes/sst5.yaml, on trees made binary, with the losses of the recipe; R-Drop reads each batch
+twice.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 import transformers
@@ -30,6 +34,7 @@ from benchmarks.common import (
     print_machine,
     seconds,
     some_trees,
+    synchronize,
     tree_inputs,
     trees_argument,
 )
@@ -43,7 +48,12 @@ from treeformer import (
     TreeTransformerForConditionalGeneration,
     TreeTransformerForSequenceClassification,
 )
+from treeformer.models.systems import build
+from treeformer.training.losses import loss_sum
+from treeformer.training.recipe import Recipe
+from treeformer.trees import binarise
 
+SST5 = Path("recipes/sst5.yaml")
 VOCABULARY, LABELS = 34288, 104  # multiples of 8: other sizes make the output product slower
 Inputs = dict[str, Tensor]
 Step = Callable[[], object]
@@ -131,49 +141,95 @@ def graphed(step: Step, pool: tuple[int, int]) -> Step:
     return graph.replay
 
 
-def compare(name: str, steps: dict[str, list[Step]], device: str, rounds: int, base: str = "plain") -> None:
+def compare(
+    name: str,
+    steps: dict[str, list[Step]],
+    device: str,
+    rounds: int,
+    base: str = "plain",
+    clock: Callable[[], float] = time.perf_counter,
+) -> None:
     """Print the time of each system over all its batches, also as a multiple of the time of ``base``."""
     times: dict[str, list[float]] = {system: [] for system in steps}
     for _ in range(rounds):
         for system, batches in steps.items():
-
-            def all_batches(batches: list[Step] = batches) -> None:
+            start = 0.0
+            for _ in ("warm-up", "timed"):
+                synchronize(device)
+                start = clock()
                 for step in batches:
                     step()
-
-            times[system].append(seconds(all_batches, device, repeat=1, warm_up=1) / len(batches))
+                synchronize(device)
+            times[system].append((clock() - start) / len(batches))
     for system, measured in times.items():
-        ratios = [time / other for time, other in zip(measured, times[base], strict=True)]
+        ratios = [one / other for one, other in zip(measured, times[base], strict=True)]
         print(
-            f"{name:6} {system:9} {statistics.median(measured) * 1e3:8.2f} ms/step   "
+            f"{name:6} {system:25} {statistics.median(measured) * 1e3:8.2f} ms/step   "
             f"{statistics.median(ratios):.2f} x {base} (rounds {min(ratios):.2f} … {max(ratios):.2f})"
         )
 
 
-def compare_classifiers(trees: list[Tree], device: str, rounds: int) -> None:
+def compare_classifiers(trees: list[Tree], device: str, rounds: int, clock: Callable[[], float]) -> None:
     """Print the time of a training step of small tree classifiers, with losses of all words and phrases."""
     sizes = {"vocab_size": 8000, "d_model": 64, "dropout": 0.5, "num_labels": 5}
     layers = {"encoder_layers": 2, "attention_heads": 4, "ffn_dim": 128, "node_vocab_size": LABELS}
-    configs = {
-        "paper": TreeTransformerConfig(**sizes, **layers),
-        "composed": TreeTransformerConfig(**sizes, **layers, node_inputs="composed"),
-        "tree-lstm": TreeLstmConfig(**sizes),
+    models: dict[str, nn.Module] = {
+        "paper": TreeTransformerForSequenceClassification(TreeTransformerConfig(**sizes, **layers)),
+        "composed": TreeTransformerForSequenceClassification(
+            TreeTransformerConfig(**sizes, **layers, node_inputs="composed")
+        ),
+        "tree-lstm": TreeLstmForSequenceClassification(TreeLstmConfig(**sizes)),
     }
-    steps: dict[str, list[Step]] = {}
-    for name, config in configs.items():
-        tree_lstm = isinstance(config, TreeLstmConfig)
-        model_class = (
-            TreeLstmForSequenceClassification if tree_lstm else TreeTransformerForSequenceClassification
+    print("one size: width 64, 2 layers")
+    steps = {name: phrase_steps(model, trees, device) for name, model in models.items()}
+    compare("eager", steps, device, rounds, "paper", clock)
+
+
+def compare_recipe(trees: list[Tree], device: str, rounds: int, clock: Callable[[], float]) -> None:
+    """Print the time of a training step of the tree systems of ``recipes/sst5.yaml``."""
+    binary = [binarise(tree, "left") for tree in trees]
+    steps = {}
+    print(f"as in {SST5}")
+    for name in ("tree-transformer", "composed-tree-transformer", "tree-lstm"):
+        recipe = Recipe.load(SST5, [f"model={name}"]).resolved()
+        model = build(
+            recipe.system,
+            "classification",
+            recipe.system_recipe.sizes,
+            vocab_size=8000,
+            node_vocab_size=LABELS,
+            classes=[str(number) for number in range(5)],
         )
-        model = model_class(config).to(device).train()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-        steps[name] = []
-        for batch in batches_of(trees, 1200, 8):  # 0.7 nodes a leaf: 2,000 of both
-            inputs = {key: tensor.to(device) for key, tensor in tree_inputs(batch, 8000, LABELS).items()}
-            inputs["leaf_targets"] = inputs["input_ids"] % 5
-            inputs["node_targets"] = inputs["node_ids"] % 5
-            steps[name].append(training_step(model, optimizer, inputs, bf16=False))
-    compare("eager", steps, device, rounds, base="paper")
+        training = recipe.training
+        steps[name] = phrase_steps(
+            model, binary, device, r_drop=training.r_drop, word_dropout=training.word_dropout
+        )
+    compare("eager", steps, device, rounds, "tree-transformer", clock)
+
+
+def phrase_steps(
+    model: nn.Module, trees: list[Tree], device: str, *, r_drop: float = 0.0, word_dropout: float = 0.0
+) -> list[Step]:
+    """Steps of a tree classifier in float32, one for each batch, with targets on all words and phrases."""
+    model.to(device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def step_on(inputs: Inputs) -> Step:
+        def step() -> None:
+            model.zero_grad(set_to_none=True)
+            total, targets = loss_sum(model, inputs, r_drop=r_drop, word_dropout=word_dropout)
+            (total / targets).backward()
+            optimizer.step()
+
+        return step
+
+    steps = []
+    for batch in batches_of(trees, 1200, 8):  # 0.7 nodes a leaf: 2,000 of both
+        inputs = {key: tensor.to(device) for key, tensor in tree_inputs(batch, 8000, LABELS).items()}
+        inputs["leaf_targets"] = inputs["input_ids"] % 5
+        inputs["node_targets"] = inputs["node_ids"] % 5
+        steps.append(step_on(inputs))
+    return steps
 
 
 def released_shape(device: str) -> None:
@@ -197,11 +253,17 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--classifiers", action="store_true", help="compare small tree classifiers")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="of classifiers the CPU time: for a CPU that others use, too"
+    )
     options = parser.parse_args()
     device = options.device
     print_machine(device)
     if options.classifiers:
-        compare_classifiers(some_trees(options.trees, 2000), device, options.rounds)
+        trees = some_trees(options.trees, 2000)
+        clock = time.process_time if options.cpu_time else time.perf_counter
+        compare_classifiers(trees, device, options.rounds, clock)
+        compare_recipe(trees, device, options.rounds, clock)
         return
     print(f"transformers {transformers.__version__}")
     trees = some_trees(options.trees, 20000 if device == "cuda" else 500)
