@@ -31,3 +31,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for system in ("tree-transformer", "transformer"):
             trained(corpus, folder / f"{name}-{system}", system)
     return folder
+
+
+@pytest.fixture(scope="session")
+def composed(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the Composed Tree Transformer on the corpus of ``sentiment-SYSTEM``."""
+    from tests.inference.runs import trained
+    from treeformer.data.corpus import PreparedCorpus
+
+    corpus = PreparedCorpus.open(runs / "sentiment" / "prepared")
+    return trained(
+        corpus, tmp_path_factory.mktemp("composed") / "sentiment-composed", "composed-tree-transformer"
+    )

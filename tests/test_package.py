@@ -125,7 +125,7 @@ ROOMS = (
 BESIDE_THE_ROOMS = (
     *("caching", "checksums", "chunking", "configuration", "downloads", "import_hook", "machine"),
     "model_folder",
-    *("progress", "recipe_files", "storage"),
+    *("progress", "storage"),
 )
 PACKAGE = Path(treeformer.__file__).parent
 

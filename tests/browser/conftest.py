@@ -23,9 +23,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def service(runs: Path) -> Iterator[ServiceProcess]:
+def service(runs: Path, composed: Path) -> Iterator[ServiceProcess]:
     options = [
-        *("--other-model", str(runs / "sentiment-tree-transformer")),
+        *("--other-model", str(composed)),
         *("--translation", str(runs / "translation-tree-transformer")),
     ]
     with serving(*options) as service:

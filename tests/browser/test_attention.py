@@ -60,6 +60,24 @@ def test_accumulation_is_stepped_through_branch_by_branch(page: Page) -> None:
     assert len(page.all(".accumulation tbody tr")) == 5
 
 
+def test_a_composed_model_shows_attention_and_accumulation(page: Page) -> None:
+    page.open(SENTENCE)
+    page.choose("#compare", "the model sentiment-composed")
+    page.wait(lambda driver: len(page.all(".pane")) == 2 and page.script_busy() == "false")
+    page.select("VP:", pane=1)
+    other = page.all(".pane")[1]
+    page.wait(lambda driver: other.find_elements(By.CSS_SELECTOR, ".link"))
+    targets = {
+        int(link.get_attribute("data-target")) for link in other.find_elements(By.CSS_SELECTOR, ".link")
+    }
+    assert targets <= {2, 3, 4, 6, 7}
+    for word, nodes in [("is", "VP"), ("so", "ADJP, VP"), ("good", "ADJP, VP")]:
+        page.click('[data-step="next"]')
+        assert f"“{word}” through {nodes}; w " in page.one(".accumulation .branch-summary").text
+    assert page.problems() == []
+    page.screenshot("composed")
+
+
 def test_hierarchical_embeddings_can_be_turned_off(page: Page) -> None:
     page.open(SENTENCE)
     page.select("S:")

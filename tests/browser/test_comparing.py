@@ -69,7 +69,7 @@ def test_control_trees_stand_beside_the_original(page: Page, shape: str) -> None
 
 def test_two_models_stand_side_by_side(page: Page) -> None:
     page.open("the great story")
-    page.choose("#compare", "the model sentiment-tree-transformer")
+    page.choose("#compare", "the model sentiment-composed")
     wait_for_two(page)
     left, right = (pane.rect for pane in page.all(".pane"))
     assert left["y"] == right["y"]

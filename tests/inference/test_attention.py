@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.inference.runs import trained
 from treeformer import Tree
-from treeformer.data.corpus import PreparedCorpus
 from treeformer.inference import Classifier
 from treeformer.inference.attention import _branch_values, _recorded_calls, part_attention
 
@@ -17,19 +15,15 @@ TREE = Tree.from_brackets("(S (NP (DT the) (NN film)) (VP (VBZ is) (RB so) (ADJP
 
 
 @pytest.fixture(scope="module")
-def composed(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Classifier:
-    """A classifier with composed nodes, trained through the settings of its recipe."""
-    corpus = PreparedCorpus.open(runs / "sentiment" / "prepared")
-    folder = tmp_path_factory.mktemp("composed") / "run"
-    setting = "systems.tree-transformer.sizes.node_inputs=composed"
-    return Classifier.from_pretrained(trained(corpus, folder, "tree-transformer", setting), device="cpu")
+def classifier(composed: Path) -> Classifier:
+    return Classifier.from_pretrained(composed, device="cpu")
 
 
-def test_a_node_attends_to_its_subtree_and_has_its_branches(composed: Classifier) -> None:
-    reading = composed.processor.reading([TREE], exact=True)
+def test_a_node_attends_to_its_subtree_and_has_its_branches(classifier: Classifier) -> None:
+    reading = classifier.processor.reading([TREE], exact=True)
     words = len(TREE.words)
     phrase = TREE.labels.index("VP")
-    answer = part_attention(composed, reading, words + phrase)
+    answer = part_attention(classifier, reading, words + phrase)
     inside = {*range(2, words), words + TREE.labels.index("ADJP"), words + phrase}
     assert {part for part, visible in enumerate(answer.visible) if visible} == inside
     for layer in answer.weights:
@@ -38,18 +32,18 @@ def test_a_node_attends_to_its_subtree_and_has_its_branches(composed: Classifier
             assert all(weight == 0 for part, weight in enumerate(head) if part not in inside)
     assert answer.accumulated is not None
     assert [branch.word for branch in answer.accumulated.branches] == [2, 3, 4, 5]
-    root = part_attention(composed, reading, words + len(TREE) - 1)
-    (classified,) = composed.classify([reading])
+    root = part_attention(classifier, reading, words + len(TREE) - 1)
+    (classified,) = classifier.classify([reading])
     assert root.probabilities == pytest.approx(classified.probabilities, abs=1e-5)
-    assert part_attention(composed, reading, 0).accumulated is None
+    assert part_attention(classifier, reading, 0).accumulated is None
 
 
-def test_branches_sum_to_the_value_that_the_model_uses(composed: Classifier) -> None:
-    (reading,) = composed.processor.read_all([TREE])
-    inputs = composed.processor([TREE])
-    with torch.inference_mode(), _recorded_calls(composed.model) as calls:
-        composed.model(**inputs)
-        assert len(calls) == composed.model.config.encoder_layers
+def test_branches_sum_to_the_value_that_the_model_uses(classifier: Classifier) -> None:
+    (reading,) = classifier.processor.read_all([TREE])
+    inputs = classifier.processor([TREE])
+    with torch.inference_mode(), _recorded_calls(classifier.model) as calls:
+        classifier.model(**inputs)
+        assert len(calls) == classifier.model.config.encoder_layers
         for attention, states, batch in calls:
             _, expected, _ = attention.read_memory(states, batch)
             for node in range(len(reading.tree)):

@@ -62,6 +62,7 @@ def sentiment_recipe(path: Path, **training: Any) -> Path:
         "model": "tree-transformer",
         "systems": {
             "tree-transformer": {"sizes": SIZES},
+            "composed-tree-transformer": {"sizes": SIZES},
             "transformer": {"sizes": SIZES, "training": {"learning_rate": 0.02}},
         },
         "training": {**TRAINING, **training},
