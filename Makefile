@@ -12,7 +12,7 @@ SEED ?= 1
 BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test torture test-java test-browser test-encoders docs docs-pages screenshots lint format benchmark constraints clean
+.PHONY: help install demo test torture test-java test-browser test-encoders test-notebooks docs docs-pages screenshots lint format benchmark constraints clean
 
 help: ## list the targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -49,12 +49,16 @@ test-encoders: $(INSTALLED) ## install two encoders into .cache/encoders (downlo
 	$(BIN)/python -m treeformer encoder install bge-small --folder .cache/encoders
 	OMP_NUM_THREADS=1 TREEFORMER_ENCODERS=.cache/encoders $(BIN)/python -m pytest -m encoders tests/encoders
 
+test-notebooks: $(INSTALLED) ## run the notebooks of the tutorials
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m notebooks tests/test_notebooks.py
+
 docs: $(INSTALLED) ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-pages: $(INSTALLED) ## write the pages and pictures of the documentation that scripts make
 	$(BIN)/python docs/reference.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/notebooks.py
 
 screenshots: $(INSTALLED) ## write the pictures of the page for the documentation (needs Chromium; TRANSLATION=RUN)
 	CORENLP_HOME=$${CORENLP_HOME:-$$PWD/.cache/corenlp} $(BIN)/python docs/screenshots.py $(if $(TRANSLATION),--translation $(TRANSLATION))

@@ -29,12 +29,13 @@ from treeformer.evaluation.accuracy import Accuracy
 from treeformer.evaluation.report import Report, evaluate
 from treeformer.evaluation.significance import compare
 from treeformer.inference import Classification, Classifier
-from treeformer.inference.attention import part_attention
+from treeformer.inference.attending import attend
+from treeformer.inference.pictures import attention_svg
 from treeformer.progress import Progress
 from treeformer.training.loop import train
 from treeformer.training.recipe import Recipe
 from treeformer.training.runs import RunFacts
-from treeformer.trees import to_svg, to_text
+from treeformer.trees import to_text
 
 HERE = Path(__file__).parent
 RECIPE = HERE.parent / "recipes" / "demo.yaml"
@@ -127,22 +128,10 @@ def difference(output: Path) -> str:
 
 def attention_picture(classifier: Classifier, text: str) -> tuple[Classification, str]:
     """The answer for a text, and an SVG of its tree coloured by what the root attends to."""
-    (reading,) = classifier.processor.read_all([text])
-    (answer,) = classifier.classify([reading])
-    word_count, parts = len(answer.tree.words), len(answer.tree.words) + len(answer.tree)
-    last_layer = part_attention(classifier, reading, parts - 1).weights[-1]
-    shares = [sum(heads) / len(heads) for heads in zip(*last_layer, strict=True)]
-    colours = [f"rgba(209, 72, 12, {0.8 * share / max(shares):.2f})" for share in shares]
-    titles = [f"attention of the root: {share:.1%}" for share in shares]
-    titles[-1] = f"predicted: {answer.label}, probability {max(answer.probabilities):.2f}"
-    picture = to_svg(
-        answer.tree,
-        leaf_colors=colours[:word_count],
-        leaf_titles=titles[:word_count],
-        node_colors=colours[word_count:],
-        node_titles=titles[word_count:],
-    )
-    return answer, picture
+    (answer,) = classifier([text])
+    root = attend(classifier, text)
+    title = f"predicted: {answer.label}, probability {max(answer.probabilities):.2f}"
+    return answer, attention_svg(root.tree, root.part, root.shares(), title=title)
 
 
 def shown(path: Path) -> str:

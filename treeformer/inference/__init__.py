@@ -3,25 +3,28 @@
 The classes of models are loaded on first use, so that the answers alone do not load torch.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from treeformer.inference.answers import Classification, Phrase, Translation
 
 if TYPE_CHECKING:
+    from treeformer.inference.attending import Attended, attend
     from treeformer.inference.classifier import Classifier
     from treeformer.inference.translator import Translator
 
-__all__ = ["Classification", "Classifier", "Phrase", "Translation", "Translator"]
+__all__ = ["Attended", "Classification", "Classifier", "Phrase", "Translation", "Translator", "attend"]
+
+_LAZY = {
+    "Attended": "attending",
+    "Classifier": "classifier",
+    "Translator": "translator",
+    "attend": "attending",
+}
 
 
 def __getattr__(name: str) -> object:
-    """The classifier or the translator, imported now."""
-    if name == "Classifier":
-        from treeformer.inference.classifier import Classifier
-
-        return Classifier
-    if name == "Translator":
-        from treeformer.inference.translator import Translator
-
-        return Translator
+    """A name that needs torch, imported now."""
+    if name in _LAZY:
+        return getattr(import_module(f"treeformer.inference.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'treeformer.inference' has no attribute {name!r}", name=name)

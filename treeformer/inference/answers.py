@@ -50,6 +50,12 @@ class Classification:
     phrases: tuple[Phrase, ...]
     failures: tuple[Failure, ...] = ()
 
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows: the tree with every phrase in the colour of its class."""
+        from treeformer.inference.pictures import classes_of, classified_svg
+
+        return classified_svg(self, classes_of(self), adaptive=True)
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -87,6 +93,12 @@ class AlignedTranslation(Translation):
 
     tree: Brackets
     words: tuple[WordAlignment, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: each word of the translation, and what it attends to in the source."""
+        from treeformer.inference.pictures import alignment_html
+
+        return alignment_html(self)
 
 
 @dataclass(frozen=True)

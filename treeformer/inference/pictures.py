@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 
 from treeformer.data.tasks.sst import SENTIMENTS
-from treeformer.inference.answers import Classification, Phrase
-from treeformer.trees import to_svg, to_text
+from treeformer.inference.answers import AlignedTranslation, Classification, Phrase
+from treeformer.trees import Tree, to_svg, to_text
+from treeformer.trees.svg import End
 from treeformer.trees.tree import trusted_tree
 
 _ORDERED = {
@@ -53,8 +55,11 @@ def classified_text(answer: Classification, classes: tuple[str, ...], paint: Pai
     )
 
 
-def classified_svg(answer: Classification, classes: tuple[str, ...]) -> str:
-    """The tree as SVG, words and labels in the colours of their classes, probabilities in their titles."""
+def classified_svg(answer: Classification, classes: tuple[str, ...], *, adaptive: bool = False) -> str:
+    """The tree as SVG, words and labels in the colours of their classes, probabilities in their titles.
+
+    ``adaptive`` as in `treeformer.trees.to_svg`.
+    """
     marks = dict(zip(classes, marks_of(classes), strict=True))
     phrases = _by_span(answer)
     colours = {span: marks[phrase.label][1] for span, phrase in phrases.items()}
@@ -70,7 +75,68 @@ def classified_svg(answer: Classification, classes: tuple[str, ...]) -> str:
         leaf_colors=[colours.get(span) for span in words],
         node_titles=[titles.get(span) for span in nodes],
         leaf_titles=[titles.get(span) for span in words],
+        adaptive=adaptive,
     )
+
+
+def classes_of(answer: Classification) -> tuple[str, ...]:
+    """Names of the classes in their order, as far as an answer shows them: ``?`` and a number otherwise."""
+    names = [f"?{number}" for number in range(len(answer.probabilities))]
+    parts: tuple[Classification | Phrase, ...] = (answer, *answer.phrases)
+    for part in parts:
+        names[part.probabilities.index(max(part.probabilities))] = part.label
+    for classes in _ORDERED:
+        agree = [name == own for name, own in zip(names, classes, strict=False) if not name.startswith("?")]
+        if len(classes) == len(names) and all(agree):
+            return classes
+    return tuple(names)
+
+
+def attention_svg(
+    tree: Tree, part: int, shares: Sequence[float], *, title: str | None = None, adaptive: bool = False
+) -> str:
+    """The tree as SVG, coloured by what one part attends to.
+
+    Args:
+        tree: the tree over whole words.
+        part: the part that attends: a word, or a node counted after the words. It has a ring.
+        shares: for each word, then each node, its share of the attention.
+        title: the tooltip of the part, by default its share.
+        adaptive: as in `treeformer.trees.to_svg`.
+    """
+    words = len(tree.words)
+    colours = [f"rgba(209, 72, 12, {0.8 * share / max(shares):.2f})" for share in shares]
+    titles = [f"{share:.1%} of the attention" for share in shares]
+    titles[part] = titles[part] if title is None else title
+    end: End = ("leaf", part) if part < words else ("node", part - words)
+    return to_svg(
+        tree,
+        leaf_colors=colours[:words],
+        leaf_titles=titles[:words],
+        node_colors=colours[words:],
+        node_titles=titles[words:],
+        links=[(end, end, 1.0)],
+        adaptive=adaptive,
+    )
+
+
+def alignment_html(answer: AlignedTranslation) -> str:
+    """A table with a row for each word of a translation: its share on each word and phrase of the source."""
+    tree = answer.tree
+    phrases = [
+        f"{label}: {' '.join(tree.words[slice(*span)])}"
+        for label, span in zip(tree.labels, tree.spans, strict=True)
+    ]
+    parts = [*tree.words, *phrases]
+    largest = max((max(word.weights) for word in answer.words), default=1.0)
+    rows = ["<tr><th></th>" + "".join(f"<th>{escape(part)}</th>" for part in parts) + "</tr>"]
+    for word in answer.words:
+        cells = [
+            f'<td style="background: rgba(209, 72, 12, {0.8 * weight / largest:.2f})">{weight:.2f}</td>'
+            for weight in word.weights
+        ]
+        rows.append(f"<tr><th>{escape(word.word)}</th>{''.join(cells)}</tr>")
+    return f"<p>{escape(answer.text)}</p><table>{''.join(rows)}</table>"
 
 
 def _by_span(answer: Classification) -> dict[tuple[int, int], Phrase]:

@@ -23,6 +23,18 @@ text { font-family: FONT; text-anchor: middle; }
 .edge { fill: none; stroke: #afb8c1; stroke-width: 1.3; }
 .link { fill: none; stroke: #d1480c; stroke-width: 2; stroke-linecap: round; }
 """.replace("FONT", _FONT)
+_DARK = """
+.paper { fill: #0d1117; }
+.word { fill: #e6edf3; }
+.tag { fill: #9198a1; }
+.label { fill: #79b8ff; }
+.edge { stroke: #59636e; }
+.link { stroke: #ff8a50; }
+.pill { fill: #ffffff; }
+.pill ~ .word { fill: #1b1f24; }
+.pill ~ .label { fill: #0b4a8f; }
+"""
+_RULE = re.compile(r"^(?=[^\n{}]+ \{)", re.MULTILINE)  # the start of a rule
 _WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 16.0, 11.0, 13.0
 _MARGIN = 14.0
 _GAP = 18.0
@@ -42,6 +54,7 @@ class _Picture:
     placement: Placement
     label_widths: list[float]
     word_widths: list[float]
+    adaptive: bool
 
     @property
     def tag_height(self) -> float:
@@ -71,12 +84,16 @@ def to_svg(
     node_titles: Sequence[str | None] | None = None,
     leaf_titles: Sequence[str | None] | None = None,
     links: Sequence[Link] = (),
+    adaptive: bool = False,
 ) -> str:
     """The tree as one standalone SVG document.
 
     Colours (any CSS colour) are behind labels and words, titles are tooltips; both are given for nodes in
     post-order and for leaves, ``None`` for none. A link ``(("node", 3), ("leaf", 0), 0.8)`` is a curve
     between two parts; its opacity is its weight, from 0 to 1.
+
+    An ``adaptive`` picture is dark where the reader prefers dark pages, and can be part of a page with other
+    pictures, as in a notebook.
     """
     node_colors = _checked_list("node_colors", node_colors, len(tree))
     node_titles = _checked_list("node_titles", node_titles, len(tree))
@@ -86,16 +103,17 @@ def to_svg(
     word_widths = [_text_width(word, _WORD_SIZE) for word in tree.words]
     tag_widths = [_text_width(tag, _TAG_SIZE) for tag in tree.tags]
     placement = place(tree, list(map(max, word_widths, tag_widths)), label_widths, _GAP)
-    picture = _Picture(tree, placement, label_widths, word_widths)
+    picture = _Picture(tree, placement, label_widths, word_widths, adaptive)
     curves = [_link(picture, index, link) for index, link in enumerate(links)]
     below = max([depth for _, depth in curves], default=0.0)
     width = placement.width + 2 * _MARGIN
     height = picture.word_height + _REACH + _MARGIN + below
+    page, paper = (' class="treeformer"', ' class="paper"') if adaptive else ("", "")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"{page}'
         f' viewBox="0 0 {width:.1f} {height:.1f}" role="img" aria-label="{_safe(" ".join(tree.words))}">',
-        f"<style>{_STYLE}</style>",
-        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        f"<style>{_adaptive_style() if adaptive else _STYLE}</style>",
+        f'<rect{paper} width="100%" height="100%" fill="#ffffff"/>',
         *_edges(picture),
         *(curve for curve, _ in curves),
         *_nodes(picture, node_colors, node_titles),
@@ -103,6 +121,12 @@ def to_svg(
         "</svg>\n",
     ]
     return "\n".join(parts)
+
+
+def _adaptive_style() -> str:
+    """Rules for our pictures alone, in light and dark colours."""
+    light, dark = (_RULE.sub("svg.treeformer ", rules) for rules in (_STYLE, _DARK))
+    return f"{light}@media (prefers-color-scheme: dark) {{{dark}}}\n"
 
 
 def _edges(picture: _Picture) -> Iterator[str]:
@@ -139,7 +163,8 @@ def _nodes(picture: _Picture, colors: Sequence[str | None], titles: Sequence[str
     for node, label in enumerate(picture.tree.labels):
         x, y = picture.node(node)
         text = f'<text class="label" x="{x:.1f}" y="{y + 4.6:.1f}">{_safe(label)}</text>'
-        yield _part(_background(x, y, picture.label_widths[node], colors[node]) + text, titles[node])
+        background = _background(picture, x, y, picture.label_widths[node], colors[node])
+        yield _part(background + text, titles[node])
 
 
 def _leaves(picture: _Picture, colors: Sequence[str | None], titles: Sequence[str | None]) -> Iterator[str]:
@@ -150,7 +175,8 @@ def _leaves(picture: _Picture, colors: Sequence[str | None], titles: Sequence[st
             f'<text class="tag" x="{x:.1f}" y="{picture.tag_height + 4:.1f}">{_safe(tag)}</text>'
             f'<text class="word" x="{x:.1f}" y="{y + 5.5:.1f}">{_safe(word)}</text>'
         )
-        yield _part(_background(x, y, picture.word_widths[leaf], colors[leaf]) + text, titles[leaf])
+        background = _background(picture, x, y, picture.word_widths[leaf], colors[leaf])
+        yield _part(background + text, titles[leaf])
 
 
 def _part(content: str, title: str | None) -> str:
@@ -158,9 +184,15 @@ def _part(content: str, title: str | None) -> str:
     return f"<g>{content}</g>" if title is None else f"<g><title>{_safe(title)}</title>{content}</g>"
 
 
-def _background(x: float, y: float, width: float, color: str | None) -> str:
-    """A coloured background of a text; nothing without a colour."""
-    return "" if color is None else _pill(x, y, width, f'fill="{_safe(color)}"')
+def _background(picture: _Picture, x: float, y: float, width: float, color: str | None) -> str:
+    """A coloured background of a text; nothing without a colour.
+
+    In an adaptive picture it lies on white, as the colour may be transparent.
+    """
+    if color is None:
+        return ""
+    white = _pill(x, y, width, 'class="pill" fill="#ffffff"') if picture.adaptive else ""
+    return white + _pill(x, y, width, f'fill="{_safe(color)}"')
 
 
 def _pill(x: float, y: float, width: float, attributes: str) -> str:

@@ -141,6 +141,12 @@ class Tree:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a Tree is immutable: cannot delete {name!r}")
 
+    def _repr_svg_(self) -> str:
+        """The picture of the tree that a notebook shows."""
+        from treeformer.trees.svg import to_svg
+
+        return to_svg(self, adaptive=True)
+
     def __str__(self) -> str:
         from .writer import one_line
 
