@@ -119,8 +119,19 @@ def test_type_hints_are_published() -> None:
 
 
 ROOMS = (
-    *("trees", "ops", "nn", "parsing", "encoders", "data", "models", "inference", "evaluation", "training"),
-    *("analysis", "serving", "cli"),
+    *(
+        "trees",
+        "ops",
+        "nn",
+        "parsing",
+        "integrations",
+        "encoders",
+        "data",
+        "models",
+        "inference",
+        "evaluation",
+    ),
+    *("training", "analysis", "serving", "cli"),
 )
 BESIDE_THE_ROOMS = (
     *("caching", "checksums", "chunking", "configuration", "downloads", "import_hook", "machine"),
