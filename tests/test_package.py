@@ -79,6 +79,62 @@ def test_a_command_loads_only_the_packages_that_its_answer_needs(
     assert packages - {"treeformer", "_distutils_hack"} <= COMMAND_LINE | allowed
 
 
+#: Stands for an environment without the extra torch: these packages cannot be imported.
+WITHOUT = "import sys; sys.modules.update(dict.fromkeys(['torch', 'transformers', 'pyarrow', 'tokenizers']))"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from treeformer import TreeBatch",
+        "from treeformer import Classifier",
+        "from treeformer import TreeProcessor, prepare",
+        "from treeformer import train",
+        "import treeformer.nn",
+        "import treeformer.models.tree_lstm",
+        "from treeformer import load_parser; load_parser('en', device='cuda')",
+        "from treeformer import load_parser; load_parser('en', bf16=True)",
+        "from treeformer.machine import chosen_device; chosen_device(None)",
+        "from treeformer.encoders import load_encoder; load_encoder('minilm')",
+    ],
+)
+def test_what_needs_torch_names_the_extra_without_it(statement: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", f"{WITHOUT}\n{statement}"], capture_output=True, text=True, check=False
+    )
+    message = "torch is not installed; models need it: pip install 'treeformer[torch]'"
+    assert run.stderr.splitlines()[-1] == f"ModuleNotFoundError: {message}"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["classify", "It rains."], ["train", "r", "--data", "d", "--output", "o"], ["parse", "--bf16"]],
+)
+def test_a_command_that_needs_torch_names_the_extra_without_it(arguments: list[str]) -> None:
+    script = f"{WITHOUT}; from treeformer.cli.main import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        input="It rains.",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1
+    message = "treeformer: torch is not installed; models need it: pip install 'treeformer[torch]'"
+    assert run.stderr.splitlines()[-1] == message
+
+
+def test_trees_and_parsers_need_no_package_of_the_extra() -> None:
+    script = (
+        f"{WITHOUT}; from treeformer import Tree, load_parser\n"
+        "from treeformer.evaluation import score_trees\n"
+        "(tree,) = load_parser('en').parse(['It rains.'])\n"
+        "print(tree, score_trees([tree], [tree]).all.f1)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "(ROOT (S (NP (PRP It)) (VP (VBZ rains)) (. .))) 100.0\n"
+
+
 @pytest.mark.parametrize("name", treeformer.__all__)
 def test_every_public_name_resolves_and_is_listed(name: str) -> None:
     value = getattr(treeformer, name)
@@ -134,8 +190,9 @@ ROOMS = (
     *("training", "analysis", "serving", "cli"),
 )
 BESIDE_THE_ROOMS = (
-    *("caching", "checksums", "chunking", "configuration", "downloads", "import_hook", "machine"),
+    *("caching", "checksums", "chunking", "configuration", "downloads", "extras", "import_hook", "machine"),
     "model_folder",
+    "needs_torch",
     *("progress", "storage"),
 )
 PACKAGE = Path(treeformer.__file__).parent

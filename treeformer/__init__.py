@@ -8,6 +8,7 @@ imported, ``AutoModelForSequenceClassification`` and the like know our models.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from treeformer.extras import missing
 from treeformer.import_hook import register_with_transformers
 
 if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares the two
@@ -112,7 +113,13 @@ def __getattr__(name: str) -> object:
         raise AttributeError(
             f"module 'treeformer' has no attribute {name!r}; it exports {', '.join(_MODULES)}", name=name
         )
-    value: object = getattr(import_module(_MODULES[name]), name)
+    try:
+        value: object = getattr(import_module(_MODULES[name]), name)
+    except ModuleNotFoundError as error:
+        message = missing(error.name)
+        if message is None:
+            raise
+        raise ModuleNotFoundError(message, name=error.name) from error
     globals()[name] = value
     return value
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import treeformer
+from treeformer.extras import require
 
 if TYPE_CHECKING:
     import torch
@@ -74,6 +75,7 @@ def _words(file: Path) -> list[str]:
 
 def chosen_device(device: str | None) -> torch.device:
     """The device ``cpu`` or ``cuda``; by default a GPU where there is one."""
+    require("torch")
     import torch
 
     if device not in (None, "cpu", "cuda"):

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
 
+from treeformer.extras import missing
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -57,6 +59,8 @@ def explain(error: Exception) -> str | None:
         return f"a number is too large: {error}"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, ModuleNotFoundError) and (message := missing(error.name)):
+        return message
     if isinstance(error, (ValueError, OSError, ImportError)):  # ImportError: an extra is not installed
         return str(error) or type(error).__name__
     return None

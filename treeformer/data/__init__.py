@@ -1,1 +1,3 @@
 """Data: from corpora to batches of model inputs."""
+
+import treeformer.needs_torch  # noqa: F401

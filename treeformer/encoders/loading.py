@@ -15,6 +15,7 @@ from treeformer.configuration import read_json
 from treeformer.encoders.catalogue import CONFIG, ENCODERS, TOKENIZER
 from treeformer.encoders.conversion import expected_checksums
 from treeformer.encoders.installation import MANIFEST, find, install_command
+from treeformer.extras import require
 from treeformer.model_folder import no_progress_bars, read_config, refuse_pickles
 from treeformer.storage import check_files, sha256
 
@@ -54,6 +55,7 @@ def load_encoder(source: str | os.PathLike[str], *, sha256: str | None = None) -
         source: the name of an installed encoder, or a folder.
         sha256: the expected `encoder_sha256`; another one is a ValueError.
     """
+    require("torch", "transformers")
     folder = find(source)
     name = encoder_name(folder)
     actual = _checked_sha256(folder, sha256)

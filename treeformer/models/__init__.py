@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import treeformer.needs_torch  # noqa: F401
 from treeformer.models.bilstm import BiLstmConfig, BiLstmForSequenceClassification
 from treeformer.models.conv_seq2seq import ConvSeq2SeqConfig, ConvSeq2SeqForConditionalGeneration
 from treeformer.models.dynamic_conv import (

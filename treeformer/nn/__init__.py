@@ -1,5 +1,6 @@
 """Layers over the operations in `treeformer.ops`: plain `torch.nn.Module`s without transformers."""
 
+import treeformer.needs_torch  # noqa: F401
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.attention import Attention, AttentionRecord, Traces
 from treeformer.nn.bilstm import BiLstmLayer, WordContext

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treeformer.chunking import split_by_padding, split_by_sizes
+from treeformer.extras import require
 from treeformer.parsing.analysis import Network
 from treeformer.parsing.description import read_parser
 from treeformer.parsing.lexicon import Lexicon
@@ -109,6 +110,7 @@ def _network(sizes: NetworkSizes, weights: Mapping[str, np.ndarray], device: str
         from treeformer.parsing.onnx_network import OnnxNetwork
 
         return OnnxNetwork(sizes, weights)
+    require("torch")
     import torch
 
     from treeformer.parsing.torch_network import TorchNetwork
