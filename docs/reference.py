@@ -46,6 +46,8 @@ def commands_page() -> str:
 def _commands(group: Any, before: str = "treeformer") -> Iterator[tuple[str, Any]]:
     for name in sorted(group.commands):
         command = group.commands[name]
+        if getattr(command, "invoke_without_command", False):
+            yield f"{before} {name}", command
         if hasattr(command, "commands"):
             yield from _commands(command, f"{before} {name}")
         else:

@@ -23,10 +23,18 @@ _BLOCK = re.compile(
 )
 
 
-def run_page(page: Path, folder: Path, *, commands: bool) -> None:
-    """Run the blocks of a page in this folder, those of ``bash`` only with ``commands``."""
+def run_page(page: Path, folder: Path, *, commands: bool) -> dict[int, str]:
+    """Run the blocks of a page in this folder, those of ``bash`` only with ``commands``.
+
+    Returns what each ``print`` of the page printed last, by its line.
+    """
     text = page.read_text(encoding="utf-8")
-    namespace: dict[str, object] = {}
+    printed: dict[int, str] = {}
+
+    def record(*values: object) -> None:
+        printed[sys._getframe(1).f_lineno] = " ".join(map(str, values))
+
+    namespace: dict[str, object] = {"print": record}
     with _working_in(folder):
         for block in _BLOCK.finditer(text):
             line = text.count("\n", 0, block.start("text"))
@@ -37,6 +45,7 @@ def run_page(page: Path, folder: Path, *, commands: bool) -> None:
                 exec(compile("\n" * line + block["text"], str(page), "exec"), namespace)
             elif block["kind"] == "bash" and commands:
                 run_shell(block["text"], f"{page}:{line + 1}")
+    return printed
 
 
 def run_shell(text: str, place: str) -> None:

@@ -17,7 +17,7 @@ RECIPES = Path(__file__).parents[1] / "recipes"
 def test_every_parser_recipe_is_valid_and_names_licences(path: Path) -> None:
     recipe = ParserRecipe.load(path)
     assert all(source.licence for source in recipe.trees)
-    assert path.read_text().startswith(f"# treeformer parser train recipes/{path.name} ")
+    assert path.read_text().startswith(f"# treeformer parser train {path.stem} ")
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ BESIDE_THE_ROOMS = (
     *("caching", "checksums", "chunking", "configuration", "downloads", "extras", "import_hook", "machine"),
     "model_folder",
     "needs_torch",
-    *("progress", "storage"),
+    *("progress", "recipe_files", "storage"),
 )
 PACKAGE = Path(treeformer.__file__).parent
 

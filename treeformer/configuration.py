@@ -13,6 +13,8 @@ from typing import Any, Self, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from treeformer.recipe_files import recipe_path
+
 _SHOWN = 10  # problems of a file that its error lists
 
 
@@ -26,11 +28,11 @@ class Settings(BaseModel):
         """Read a YAML file; ``ValueError`` names the file, the key and what is expected.
 
         Args:
-            path: the file.
+            path: the file, or the name of a recipe of the package.
             overrides: each ``key=value``, as in ``training.updates=100``. The value is YAML. It replaces the
                 value in the file, or adds a key that the file does not have.
         """
-        path = Path(path)
+        path = recipe_path(path)
         content = _read_yaml(path.read_bytes(), str(path))
         for override in overrides:
             _apply(override, content)

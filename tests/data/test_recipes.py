@@ -26,8 +26,8 @@ def test_every_recipe_is_an_experiment_and_begins_with_its_commands(path: Path) 
     commands = path.read_text(encoding="utf-8").splitlines()[:3]
     data = "" if recipe.data.task.generated else "--data DATA "
     assert commands == [
-        f"# treeformer prepare recipes/{name}.yaml {data}--output prepared/{name}",
-        f"# treeformer train recipes/{name}.yaml --data prepared/{name} --output runs/{name} --seed 1",
+        f"# treeformer prepare {name} {data}--output prepared/{name}",
+        f"# treeformer train {name} --data prepared/{name} --output runs/{name} --seed 1",
         f"# treeformer evaluate runs/{name} --split test",
     ]
 

@@ -20,7 +20,7 @@ def test_every_recipe_names_its_command_and_both_main_systems(path: Path) -> Non
         recipe = Recipe.load(path, [f"model={system}"]).resolved()
         assert list(recipe.systems) == [system]
         assert recipe.system_recipe.sizes["d_model"] > 0
-    assert f"# treeformer train recipes/{path.name} --data prepared/{path.stem}" in path.read_text()
+    assert f"# treeformer train {path.stem} --data prepared/{path.stem}" in path.read_text()
 
 
 def test_a_system_changes_what_it_names_and_nothing_else() -> None:

@@ -180,8 +180,11 @@ def attention_path(run: Path, split: str) -> Path:
 
 
 def source_commit() -> str | None:
-    """The commit of this source, followed by ``+`` if there are changes; None without git."""
-    git = ["git", "-C", str(Path(treeformer.__file__).parents[1])]
+    """The commit of this source, followed by ``+`` if there are changes; None outside a clone."""
+    source = Path(treeformer.__file__).parents[1]
+    if not (source / ".git").exists():  # installed, perhaps inside the clone of another project
+        return None
+    git = ["git", "-C", str(source)]
     try:
         commit, changes = (
             subprocess.run([*git, *arguments], capture_output=True, text=True, check=True).stdout.strip()

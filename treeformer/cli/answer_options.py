@@ -1,10 +1,11 @@
-"""Options of the commands that use a trained model."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
     Input = str | Tree
 
+Recipe = Annotated[
+    Path, typer.Argument(help="Name of a recipe, as `treeformer recipes` lists them, or a YAML file.")
+]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Compute in bfloat16.")]
 Trees = Annotated[bool, typer.Option("--trees", help="The input is trees in brackets.")]

@@ -18,6 +18,7 @@ from treeformer.cli import (
     parse,
     parser,
     prepare,
+    recipes,
     reproduce,
     score,
     serve,
@@ -45,6 +46,7 @@ app.command("translate")(translate.command)
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(parser.app, name="parser")
+app.add_typer(recipes.app, name="recipes")
 
 
 @app.callback()

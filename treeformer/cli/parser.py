@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from treeformer.cli import answer_options as option
+
 app = typer.Typer(help="Install and train parsers.", no_args_is_help=True)
 
 
@@ -39,14 +41,14 @@ def install(
 
 @app.command("train")
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A recipe such as recipes/parser-en.yaml.")],
+    recipe: option.Recipe,
     data: Annotated[Path, typer.Option(help="Folder with the files that the recipe names.")],
     output: Annotated[Path, typer.Option(help="Folder of the trained parser.")],
     device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda if available.")] = None,
 ) -> None:
     """Train an embedded parser from a recipe.
 
-    treeformer parser train recipes/parser-en.yaml --data DATA --output parser-en
+    treeformer parser train parser-en --data DATA --output parser-en
     """
     from treeformer.training.parser_training import ParserRecipe, train_parser
 

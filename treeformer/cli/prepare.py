@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from treeformer.cli import answer_options as option
+
 
 def command(
-    recipe: Annotated[Path, typer.Argument(help="A recipe such as recipes/labelled.yaml.")],
+    recipe: option.Recipe,
     output: Annotated[Path, typer.Option(help="The folder to write; skipped if it is up to date.")],
     data: Annotated[
         Path | None,
@@ -22,7 +24,7 @@ def command(
 ) -> None:
     """Prepare a corpus: parse what has no trees, learn the vocabulary, write Arrow files.
 
-    treeformer prepare recipes/sst5.yaml --data DATA --output prepared/sst5
+    treeformer prepare sst5 --data DATA --output prepared/sst5
     """
     from treeformer.training.recipe import Recipe
 

@@ -22,7 +22,9 @@ def command(
     ] = None,
     work: Annotated[Path, typer.Option(help="Folder of prepared corpora, runs and logs.")] = Path("work"),
     results: Annotated[Path, typer.Option(help="Folder for NAME.json, NAME.md, NAME.svg.")] = Path("results"),
-    recipes: Annotated[Path, typer.Option(help="Folder of the recipes.")] = Path("recipes"),
+    recipes: Annotated[
+        Path | None, typer.Option(help="Folder of other recipes of the same names; default: the package's.")
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a small version for two CPU cores.", rich_help_panel=_CHOICE)
     ] = False,
@@ -70,6 +72,7 @@ def command(
     from treeformer.analysis.workspace import Workspace, source_commit
     from treeformer.machine import chosen_device, cores
     from treeformer.progress import LogLines
+    from treeformer.recipe_files import recipes_folder
 
     if name == "page":
         rewrite_pages(results, page, LogLines())
@@ -78,7 +81,14 @@ def command(
     on_gpu = chosen_device(device).type == "cuda"
     count = jobs or (min(_JOBS_PER_GPU, cores()) if on_gpu else cores())
     folder = work / "quick" if quick else work
-    workspace = Workspace(folder, recipes, data, device, max(1, count // 2), commit or source_commit())
+    workspace = Workspace(
+        folder,
+        recipes or recipes_folder(),
+        data,
+        device,
+        workers=max(1, count // 2),
+        commit=commit or source_commit(),
+    )
     names = selection.names(name)
     if dry_run:
         for one in names:

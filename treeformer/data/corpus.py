@@ -45,6 +45,7 @@ class Manifest(Settings):
     version: str  #: version of treeformer
     recipe: dict[str, Any]  #: the ``data`` part of the recipe, complete
     sources: dict[str, str]  #: SHA-256 by file name
+    overrides: tuple[str, ...] = ()  #: changes to the ``data`` part of the YAML file, as for ``--set``
     kind: TaskKind
     language: str  #: language of the text that models read
     parser: str  #: name and version of the parser

@@ -43,6 +43,7 @@ class CorpusWriter:
         files: paths of the files of each split, by role.
         parsed: splits whose trees `prepare` parsed.
         progress: where to report.
+        overrides: changes to the YAML file of the recipe that `train` repeats; the manifest records them.
     """
 
     def __init__(
@@ -51,7 +52,9 @@ class CorpusWriter:
         files: Mapping[str, Mapping[str, Path]],
         parsed: Set[str],
         progress: Progress,
+        overrides: tuple[str, ...] = (),
     ) -> None:
+        self.overrides = overrides
         self.recipe = recipe
         self.files = files
         self.parsed = parsed
@@ -70,6 +73,7 @@ class CorpusWriter:
         write_json(folder / LABELS, Labels(nodes=labels, classes=classes).model_dump())
         return Manifest(
             **origin._asdict(),
+            overrides=self.overrides,
             kind=task.kind,
             language=task.language,
             vocab_size=processor.vocab_size,

@@ -32,13 +32,16 @@ _NEW, _REPLACED = "corpus", "replaced"  # folders in the work folder
 
 
 class HasData(Protocol):
-    """A whole recipe, of which `prepare` needs the parts ``data`` and ``encoder``."""
+    """A whole recipe, of which `prepare` needs the parts ``data`` and ``encoder``, and their overrides."""
 
     @property
     def data(self) -> DataRecipe: ...
 
     @property
     def encoder(self) -> EncoderRecipe | None: ...
+
+    @property
+    def overrides(self) -> tuple[str, ...]: ...
 
 
 def prepare(
@@ -61,6 +64,8 @@ def prepare(
         progress: where to report; by default standard error.
     """
     encoder = None if isinstance(recipe, DataRecipe) else recipe.encoder
+    changes = () if isinstance(recipe, DataRecipe) else recipe.overrides
+    overrides = tuple(change for change in changes if change.startswith(("data.", "encoder")))
     recipe = recipe if isinstance(recipe, DataRecipe) else recipe.data
     output = Path(output)
     if output.is_symlink():
@@ -81,7 +86,7 @@ def prepare(
         try:
             _resume(work, output, origin)
             to_parse = _parse_missing(recipe, files, work.path, workers, progress)
-            writer = CorpusWriter(recipe, files, to_parse, progress)
+            writer = CorpusWriter(recipe, files, to_parse, progress, overrides)
             _write_corpus(writer, origin, work, output, store_states=is_frozen)
         except BaseException:
             shutil.rmtree(work.path / _NEW, ignore_errors=True)

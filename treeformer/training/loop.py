@@ -57,7 +57,8 @@ def train(
     ``KeyboardInterrupt``. Under torchrun every process calls this, and all of them must see ``output``.
 
     Args:
-        recipe: the experiment, or a path to its YAML file.
+        recipe: the experiment, or a path to its YAML file, or the name of a recipe of the package. Read
+            from a file, it gets the ``data`` overrides with which the corpus was prepared.
         corpus: what `treeformer.data.preparation.prepare` returned, or its folder.
         output: the run folder.
         seed: seed of weights, order and dropout.
@@ -65,13 +66,12 @@ def train(
         progress: receives log lines; by default they go to standard error.
         overrides: changes to the YAML file, such as ``training.updates=100``.
     """
-    if isinstance(recipe, Recipe):
-        if overrides:
-            raise ValueError("overrides: expected a path to a recipe; give them to Recipe.load instead")
-    else:
-        recipe = Recipe.load(recipe, overrides)
+    if isinstance(recipe, Recipe) and overrides:
+        raise ValueError("overrides: expected a path to a recipe; give them to Recipe.load instead")
     if not isinstance(corpus, PreparedCorpus):
         corpus = PreparedCorpus.open(corpus)
+    if not isinstance(recipe, Recipe):
+        recipe = Recipe.load(recipe, [*corpus.manifest.overrides, *overrides])
     processes = Processes(device)
     if progress is None:
         progress = terminal_progress("updates") if processes.first else Progress()

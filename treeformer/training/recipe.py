@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, create_model, field_serializer, model_validator
+from pydantic import Field, PrivateAttr, create_model, field_serializer, model_validator
 from pydantic.fields import FieldInfo
 
 from treeformer.configuration import Settings
@@ -175,6 +176,19 @@ class Recipe(Settings):
         variants = WithEncoder.from_content(content.get("with_encoder", {}), "with_encoder")
         changes = {"frozen": variants.frozen, "all": variants.all}.get(train, {})
         return {**content, **changes}
+
+    _overrides: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """The changes to the YAML file that `load` was given."""
+        return self._overrides
+
+    @classmethod
+    def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
+        recipe = super().load(path, overrides)
+        recipe._overrides = tuple(overrides)
+        return recipe
 
     @classmethod
     def give_overrides_priority(cls, content: Any, keys: Sequence[str]) -> None:

@@ -32,6 +32,11 @@ class Timetable:
         limits = [training.updates, None if training.epochs is None else training.epochs * epoch]
         updates = min(limit for limit in limits if limit is not None)
         warm_up = training.warm_up
+        if warm_up > updates:
+            raise ValueError(
+                f"training.warm_up: expected at most {updates}, the number of updates, got {warm_up}: the "
+                "learning rate would not reach its height; set training.warm_up=0.1, a share of all updates"
+            )
         evaluate_every = training.evaluate_every
         if evaluate_every is None:
             evaluate_every = EVALUATE_EVERY if training.epochs is None else epoch
