@@ -196,6 +196,14 @@ def test_a_corpus_without_checksums_is_checked_as_well_as_possible(tmp_path: Pat
             path.write_bytes(content)
 
 
+def test_a_split_that_is_only_in_a_manifest_without_checksums_is_missing(tmp_path: Path) -> None:
+    output = prepared(recipe(sst_task()), sst_files(tmp_path / "data"), tmp_path / "out").folder
+    changed_manifest(output, lambda manifest: [manifest.pop(key) for key in ("format", "checksums")])
+    (output / "train.arrow").unlink()
+    with pytest.raises(ValueError, match=r"out.train\.arrow: missing, but listed in manifest\.json$"):
+        use(PreparedCorpus.open(output))
+
+
 def test_labels_of_a_corpus_without_checksums_begin_with_the_special_ones(tmp_path: Path) -> None:
     output = prepared(recipe(sst_task()), sst_files(tmp_path / "data"), tmp_path / "out").folder
     changed_manifest(output, lambda manifest: [manifest.pop(key) for key in ("format", "checksums")])

@@ -20,7 +20,7 @@ class Damage(Campaign):
     """One flipped bit, or a file cut short: one line that names the file, or the identical answer."""
 
     name = "damaged files"
-    share = 6.0
+    share = 12.0
 
     def __init__(self, fixtures: Fixtures) -> None:
         self.fixtures = fixtures

@@ -21,7 +21,7 @@ TRAINING = {
     "updates": 12,
     "tokens": 200,
     "learning_rate": 0.01,
-    "warm_up": 4,
+    "warm_up": 2,
     "label_smoothing": 0.1,
     "evaluate_every": 4,
     "log_every": 2,

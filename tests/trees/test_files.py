@@ -30,7 +30,7 @@ def test_damaged_archives_are_refused(
     suffix: str, compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     path = tmp_path / f"trees{suffix}"
-    for content in (b"(S (NN a))\n" * 50, compress(TEXT.encode())[:-9]):
+    for content in (b"(S (NN a))\n" * 50, compress(TEXT.encode())[:-9], b""):
         path.write_bytes(content)
         with pytest.raises(TreeFormatError, match=rf"trees{suffix}:\d:1: expected a whole archive"):
             list(read_trees(path))

@@ -41,12 +41,26 @@ def main() -> None:
         _drop_output()
         sys.exit(1)
     except Exception as error:
+        if is_interrupt(error):
+            sys.exit(_INTERRUPTED)
         message = explain(error)
         if message is None:
             raise
         _finish_output()
         print(f"treeformer: {' '.join(message.splitlines())}", file=sys.stderr)
         sys.exit(1)
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is Ctrl-C, or what a library raised from it.
+
+    A library written in C++ that is interrupted while it is imported raises an ``ImportError``.
+    """
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def explain(error: Exception) -> str | None:

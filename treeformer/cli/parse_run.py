@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+from treeformer.cli.main import is_interrupt
 from treeformer.cli.parse_options import Engine
 from treeformer.parsing.corpus import TreeLine, parse_lines
 from treeformer.parsing.line_parser import LineParser
@@ -76,8 +77,8 @@ def _write_trees(
     """Write a file of trees that a later run can resume; returns the number of failed sentences."""
     try:
         return write_lines(lines, parse, output, origin)
-    except KeyboardInterrupt:
-        if can_resume(output):
+    except BaseException as error:
+        if is_interrupt(error) and can_resume(output):
             _log("interrupted: finished lines are kept; to resume, run the same command on the same text")
         raise
 

@@ -165,6 +165,8 @@ class PreparedCorpus:
             raise ValueError(f"split: expected one of {', '.join(self.manifest.splits)}, got {split!r}")
         if split not in self._splits:
             name = f"{split}.arrow"
+            if not (self.folder / name).is_file():
+                raise ValueError(f"{self.folder / name}: missing, but listed in {MANIFEST}")
             self._check_file(name)
             states = None
             if self.states:

@@ -119,6 +119,9 @@ def _open_binary(path: str) -> tuple[BinaryIO, tuple[type[Exception], ...]]:
             import gzip
             import zlib
 
+            if os.path.isfile(path) and os.path.getsize(path) == 0:  # which gzip reads as no text
+                problem = "expected a whole archive, found an empty file"
+                raise TreeFormatError(problem, file=path, line=1, column=1)
             return BufferedReader(gzip.open(path)), (gzip.BadGzipFile, zlib.error, EOFError)
         case ".bz2":
             import bz2
