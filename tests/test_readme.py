@@ -9,7 +9,8 @@ from tests.pages import run_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-WITH_COMMANDS = ("docs/index.md", "docs/tutorials", "docs/extending")  #: pages whose shell commands run, too
+#: pages whose shell commands run, too
+WITH_COMMANDS = ("docs/index.md", "docs/tutorials", "docs/extending", "docs/other-trees.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

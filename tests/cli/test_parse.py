@@ -65,3 +65,11 @@ def test_a_parser_is_trained_from_a_recipe_and_used_from_its_folder(tmp_path: Pa
     wrong = treeformer("parser", "train", str(recipe), "--data", str(tmp_path), "--output", str(folder))
     assert wrong.returncode == 1
     assert "lerning: no such key, did you mean learning?" in wrong.stderr
+
+
+def test_a_file_of_code_is_one_text() -> None:
+    parsed = treeformer("parse", "--parser", "code:python", text="def f(x):\n    return x\n\nclass = 1\n")
+    assert parsed.returncode == 0
+    assert parsed.stdout.count("\n") == 1
+    assert "(return_statement (keyword return) (identifier x))" in parsed.stdout
+    assert "texts with wrong syntax: 1" in parsed.stderr

@@ -45,7 +45,12 @@ def run(
         _check_output(output, file)
     name, make_parser = chosen
     line_parser = LineParser(make_parser, tokenized=tokenized, one_per_line=one_per_line)
-    lines = (line.rstrip("\n") for _, line in numbered_lines(file or sys.stdin))
+    content = (line for _, line in numbered_lines(file or sys.stdin))
+    wrong = "sentences that were not parsed and have flat trees"
+    lines: Iterator[str] = (line.rstrip("\n") for line in content)
+    if name.startswith("code:"):
+        lines = iter(["".join(content)])  # the whole file is one text
+        wrong = "texts with wrong syntax"
     parse = partial(_parse, line_parser, engine, workers, _count_lines(file))
     if output is None:
         failures = _print_trees(parse(lines, 0))
@@ -55,7 +60,7 @@ def run(
         failures = _write_trees(lines, parse, output, origin)
         hint = f", see {report_path(output)}"
     if failures:
-        _log(f"sentences that were not parsed and have flat trees: {failures}{hint}")
+        _log(f"{wrong}: {failures}{hint}")
 
 
 def _print_trees(parsed: Iterable[TreeLine]) -> int:

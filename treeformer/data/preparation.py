@@ -17,7 +17,7 @@ from treeformer.data.encoder import EncoderFacts
 from treeformer.data.recipe import DataRecipe, EncoderRecipe
 from treeformer.data.sample import BadLine, BadLines
 from treeformer.data.states import add_states, with_stored_states
-from treeformer.data.tasks.task import TRAIN
+from treeformer.data.tasks.task import TRAIN, GeneratedTask
 from treeformer.encoders import load_encoder
 from treeformer.parsing import load_parser
 from treeformer.parsing.corpus import parse_lines
@@ -122,6 +122,8 @@ def _origin(
     paths = {path for split in files.values() for path in split.values()}
     sources = {str(path.relative_to(data or "")): sha256(path) for path in sorted(paths)}
     parser = READY
+    if isinstance(recipe.task, GeneratedTask):
+        parser = recipe.task.parsed_by or READY
     if not recipe.task.trees_inside and any("trees" not in split for split in files.values()):
         with load_parser(parser_name(recipe.parser, recipe.task.language)) as loaded:
             parser = loaded.name

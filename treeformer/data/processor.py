@@ -23,7 +23,7 @@ from treeformer.data.reading import Reading
 from treeformer.data.recipe import TreeKind
 from treeformer.data.tasks.sst import binary_as_sst
 from treeformer.data.tasks.task import TaskKind
-from treeformer.data.tokens import Tokens, detokenize, one_line, unescape
+from treeformer.data.tokens import Tokens, detokenize, unescape
 from treeformer.data.vocabulary import (
     TOKENIZER,
     SubwordVocabulary,
@@ -72,7 +72,7 @@ class ProcessorSettings(Settings):
 
     kind: TaskKind
     language: str  #: language of the text that models read
-    parser: str  #: for text: embedded, corenlp, a folder or a registered name
+    parser: str  #: for text: embedded, corenlp, code:python, a folder or a registered name
     trees: TreeKind
     unary: Unary
     documents: bool  #: a single sentence gets a root DOC, too
@@ -257,7 +257,7 @@ class TreeProcessor:
             return []
         if self.settings.tokenized:
             texts = [unescape(text) for text in texts]
-        return self._line_parser.parse([one_line(text) for text in texts])
+        return self._line_parser.parse(texts)
 
     @cached_property
     def _line_parser(self) -> LineParser:

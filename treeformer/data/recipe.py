@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, mo
 
 from treeformer.configuration import Settings
 from treeformer.data.tasks.agreement import AgreementTask
+from treeformer.data.tasks.function_names import FunctionNamesTask
 from treeformer.data.tasks.imdb import ImdbTask
 from treeformer.data.tasks.labelled import LabelledTask
 from treeformer.data.tasks.listops import ListOpsTask
@@ -27,6 +28,7 @@ TASKS: dict[str, type[Task]] = {
     "translation": TranslationTask,
     "labelled": LabelledTask,
     "listops": ListOpsTask,
+    "function-names": FunctionNamesTask,
 }
 _BUILT_IN = frozenset(TASKS)
 
@@ -87,7 +89,7 @@ class DataRecipe(Settings):
     unary: Unary = Field(default="collapse", description="chains of nodes over one span")
     parser: str = Field(
         default="embedded",
-        description="embedded, corenlp, a folder or a registered name; for text without trees",
+        description="embedded, corenlp, code:python, a folder or a registered name; for text without trees",
     )
     longest: int | None = Field(
         default=None, ge=1, description="skip examples of train with more leaves or target tokens"

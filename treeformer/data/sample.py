@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treeformer.trees import Tree, TreeFormatError, read_tree_lines
+from treeformer.trees import Tree, TreeFormatError, collapse, read_conllu, read_tree_lines
 from treeformer.trees.files import COMPRESSED, numbered_lines
 from treeformer.trees.shape import Span
 from treeformer.trees.tree import Unary
@@ -92,16 +92,33 @@ def text_lines(path: Path) -> Iterator[str]:
 
 
 def tree_lines(path: Path, unary: Unary) -> Iterator[list[Tree] | BadLine]:
-    """The trees of each line of a file."""
+    """The trees of each line of a file of brackets, or of each sentence of a file in CoNLL-U."""
+    if ".conllu" in path.suffixes:
+        yield from _dependency_trees(path, unary)
+        return
     errors: list[TreeFormatError] = []
     for number, trees in enumerate(read_tree_lines(path, unary=unary, on_error=errors.append), start=1):
         if errors:
-            error = errors.pop()
-            yield BadLine(f"{error.file}:{error.line}:{error.column}", "unreadable tree", error.problem)
+            yield _unreadable(errors.pop())
         elif not trees:
             yield BadLine(location(path, number), "no tree", "expected a tree, found an empty line")
         else:
             yield trees
+
+
+def _dependency_trees(path: Path, unary: Unary) -> Iterator[list[Tree] | BadLine]:
+    """The tree of each sentence of a file in CoNLL-U."""
+    errors: list[TreeFormatError] = []
+    for tree in read_conllu(path, on_error=errors.append):
+        yield from map(_unreadable, errors)
+        errors.clear()
+        yield [collapse(tree) if unary == "collapse" else tree]
+    yield from map(_unreadable, errors)
+
+
+def _unreadable(error: TreeFormatError) -> BadLine:
+    """The bad line of a tree that cannot be read."""
+    return BadLine(f"{error.file}:{error.line}:{error.column}", "unreadable tree", error.problem)
 
 
 class AlignedLine(NamedTuple):

@@ -33,11 +33,6 @@ def unescape(text: str) -> str:
     return _ENTITY.sub(lambda entity: _ENTITIES[entity[0]], text)
 
 
-def one_line(text: str) -> str:
-    """The text with each run of white space replaced by one space; no-break spaces are kept."""
-    return _SPACE.sub(" ", text).strip(" ")
-
-
 def tokenize(text: str, tokens: Tokens, language: str) -> tuple[str, ...]:
     """The tokens of a text: by Moses, or split at white space where they are given; unescaped.
 

@@ -19,6 +19,7 @@ SENTENCE_ERRORS = (ValueError, RuntimeError, LookupError, ArithmeticError)
 
 FINAL = ".!?…"  #: a token of these characters alone ends a sentence
 CLOSING = frozenset({"''", '"', "'", "”", "’", "»", ")", "]", "-RRB-"})
+_SPACE = re.compile(r"[ \t\r\n]+")
 _TOKEN = re.compile(r"[^ \t\r\n]+")  # tokens are separated by what separates words in a file of trees
 
 Item = TypeVar("Item")
@@ -46,10 +47,14 @@ class LineParser:
     def parse(self, lines: Sequence[str]) -> list[Parsed]:
         """Trees and failures of each line; a line without words has no trees.
 
+        A line break in a line is a space, but to a parser of source code.
+
         Sentences that the parser fails on are isolated by bisection, replaced by flat trees and reported.
         """
         parser = self.load()
-        if self.tokenized or self.one_per_line:
+        if not parser.multiline:
+            lines = [one_line(line) for line in lines]
+        if self.tokenized or (self.one_per_line and not parser.multiline):
             return self._parse_sentences([self._sentences(line) for line in lines])
         return _bisect(parser.try_texts, lines, self._parse_by_sentence)
 
@@ -100,6 +105,11 @@ class LineParser:
         except SENTENCE_ERRORS:
             raise error from None
         return failed(words, str(error) or type(error).__name__)
+
+
+def one_line(text: str) -> str:
+    """The text with each run of white space replaced by one space; no-break spaces are kept."""
+    return _SPACE.sub(" ", text).strip(" ")
 
 
 def _bisect(

@@ -21,7 +21,7 @@ def register_parser(name: str, make: Callable[..., Parser]) -> None:
         name: not one of treeformer's parsers; a second registration replaces the first.
         make: its class, or a function of a module, so that other processes can import it.
     """
-    if name in ("embedded", "command") or name.startswith("corenlp") or (MODELS / name).is_dir():
+    if name in ("embedded", "command") or name.startswith(("corenlp", "code:")) or (MODELS / name).is_dir():
         raise ValueError(f"name: {name!r} is a parser that comes with treeformer, expected another")
     _REGISTERED[name] = make
 
@@ -45,8 +45,8 @@ def load_parser(name: str | os.PathLike[str], **options: Any) -> Parser:
     """The parser called ``name``, with the options of its backend.
 
     ``en``: the embedded parser of that language; ``corenlp:en``, ``corenlp:de``, ``corenlp:fr``: Stanford
-    CoreNLP; a folder: an embedded parser written by ``treeformer parser train``; or a name given to
-    `register_parser`.
+    CoreNLP; ``code:python``, ``code:javascript``, ``code:java``: source code through tree-sitter; a folder:
+    an embedded parser written by ``treeformer parser train``; or a name given to `register_parser`.
     """
     name = os.fspath(name)
     if name in _REGISTERED:
@@ -56,6 +56,10 @@ def load_parser(name: str | os.PathLike[str], **options: Any) -> Parser:
         from treeformer.parsing.corenlp import CoreNlpParser
 
         return CoreNlpParser(language or "en", **options)
+    if backend == "code":
+        from treeformer.parsing.source_code import CodeParser
+
+        return CodeParser(language, **options)
     from treeformer.parsing.embedded import EmbeddedParser
 
     for folder in (MODELS / name, Path(name)):
@@ -64,5 +68,5 @@ def load_parser(name: str | os.PathLike[str], **options: Any) -> Parser:
     embedded = ", ".join(sorted(folder.name for folder in MODELS.iterdir()))
     raise ValueError(
         f"parser: expected an embedded language ({embedded}), corenlp:en, corenlp:de, corenlp:fr, "
-        f"or a folder with a parser, got {name!r}"
+        f"code:python, code:javascript, code:java, or a folder with a parser, got {name!r}"
     )

@@ -24,6 +24,7 @@ class Parser(ABC):
     """
 
     language: str
+    multiline: bool = False  #: line breaks of a text are read, as in source code
     name: str  #: backend, language and version; written into everything made from its trees
 
     def parse_texts(self, texts: Iterable[str]) -> list[list[Tree]]:

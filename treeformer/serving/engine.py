@@ -25,7 +25,6 @@ from treeformer.serving.model_process import LoadedModels, ModelRequest, Process
 from treeformer.serving.text_parser import (
     Input,
     inputs_of,
-    line_parse,
     parse_inputs,
     work_in_groups,
     work_until,
@@ -131,7 +130,7 @@ class Engine:
     def _parse(self, inputs: Sequence[Input], deadline: Deadline) -> list[schema.ParsedText | RefusedError]:
         results = parse_inputs(
             inputs,
-            line_parse(self._line_parser),
+            self._line_parser.parse,
             language=self._language,
             limits=self._settings.limits,
             deadline=deadline,

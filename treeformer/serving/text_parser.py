@@ -12,10 +12,9 @@ from itertools import chain
 from typing import TypeVar
 
 from treeformer.chunking import split_by_sizes, split_by_total
-from treeformer.data.tokens import one_line
 from treeformer.parsing import load_parser
 from treeformer.parsing.failures import Parsed
-from treeformer.parsing.line_parser import LineParser
+from treeformer.parsing.line_parser import LineParser, one_line
 from treeformer.parsing.tokenizer import LANGUAGES, tokenize
 from treeformer.serving.limits import Deadline, Limits, RefusedError, invalid
 from treeformer.serving.schema import ParseRequest, ServiceRequest, TreeShape
@@ -142,7 +141,7 @@ class ParserWorker:
         self._abandoned.clear()
         parse = partial(
             parse_inputs,
-            parse=line_parse(self._line_parser),
+            parse=self._line_parser.parse,
             language=self._language,
             limits=self._limits,
             deadline=Deadline.after(seconds, self._abandoned.is_set),
@@ -162,11 +161,6 @@ class ParserWorker:
         closing = threading.Thread(target=self._line_parser.close, daemon=True)
         closing.start()
         closing.join(seconds)
-
-
-def line_parse(line_parser: LineParser) -> Callable[[list[str]], list[Parsed]]:
-    """A function that parses texts, which may have several lines, with a line parser."""
-    return lambda texts: line_parser.parse([one_line(text) for text in texts])
 
 
 def work_until(

@@ -11,6 +11,7 @@ from .controls import balanced, left_branching, random_tree, right_branching, sh
 from .drawing import to_text
 from .errors import TreeFormatError
 from .interop import from_nltk, to_nltk
+from .nested import from_nested
 from .sets import TreeSets, from_sets, to_sets
 from .shape import Span
 from .svg import to_svg
@@ -37,6 +38,7 @@ __all__ = [
     "binarise",
     "collapse",
     "document",
+    "from_nested",
     "from_nltk",
     "from_sets",
     "join",

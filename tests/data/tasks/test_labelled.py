@@ -213,3 +213,37 @@ def test_a_column_of_a_damaged_file_that_ends_early_is_named(rows: str, trees: s
     assert first.bad is None
     assert second.bad is not None
     assert second.bad.problem == f"expected a line for each in {shorter}, which ends before"
+
+
+DEPENDENCIES = """1\tdogs\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_
+2\tbark\t_\tVERB\t_\t_\t0\troot\t_\t_
+
+1\told\t_\tADJ\t_\t_\t2\tamod\t_\t_
+2\tcats\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_
+3\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_
+"""
+
+
+def test_dependency_trees_may_stand_in_a_file_or_in_a_column(tmp_path: Path) -> None:
+    rows = [{"label": "dog"}, {"label": "cat"}]
+    columns = [row | {"tree": text} for row, text in zip(rows, DEPENDENCIES.split("\n\n"), strict=True)]
+    data = write(tmp_path / "data", a__jsonl=rows, b__jsonl=columns, a__conllu=DEPENDENCIES)
+    beside = {"name": "labelled", "splits": {"train": {"file": "a.jsonl", "trees": "a.conllu"}}}
+    corpora = [
+        prepared(recipe(beside), data, tmp_path / "beside"),
+        prepared(recipe(task_of("b.jsonl", tree="tree")), data, tmp_path / "inside"),
+    ]
+    assert inputs(corpora[0]) == inputs(corpora[1])
+    assert words(corpora[0], 1) == ["old", "cats", "sleep"]
+    assert len(node_labels(corpora[0], 1)) == 2
+
+
+def test_a_dependency_tree_that_is_none_is_a_bad_line_of_its_sentence(tmp_path: Path) -> None:
+    broken = DEPENDENCIES.replace("2\tbark\t_\tVERB\t_\t_\t0", "2\tbark\t_\tVERB\t_\t_\t1")
+    data = write(tmp_path / "data", a__jsonl=[{"label": "dog"}, {"label": "cat"}], a__conllu=broken)
+    task = {"name": "labelled", "splits": {"train": {"file": "a.jsonl", "trees": "a.conllu"}}}
+    with pytest.raises(ValueError, match=r"a\.conllu:1:\d+: HEAD: expected .*; drop: true skips it"):
+        prepared(recipe(task), data, tmp_path / "out")
+    corpus = prepared(recipe(task, drop=True), data, tmp_path / "out")
+    assert words(corpus, 0) == ["old", "cats", "sleep"]
+    assert corpus.manifest.classes == ("cat",)

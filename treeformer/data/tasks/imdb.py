@@ -11,7 +11,6 @@ from pydantic import Field
 from treeformer.data.sample import BadLine, Sample, tree_lines
 from treeformer.data.tables import class_value, json_rows, text_value
 from treeformer.data.tasks.task import SplitFiles, Task, ToParse
-from treeformer.data.tokens import one_line
 from treeformer.trees.tree import Unary
 
 _CLASSES = ("negative", "positive")
@@ -50,7 +49,7 @@ def _texts(path: Path) -> Iterator[str | BadLine]:
     """The reviews as text; their line breaks are marked ``<br />``."""
     for row in json_rows(path):
         text = row if isinstance(row, BadLine) else text_value(row, "text")
-        yield text if isinstance(text, BadLine) else one_line(text.replace("<br />", " "))
+        yield text if isinstance(text, BadLine) else text.replace("<br />", " ")
 
 
 def _labels(path: Path) -> Iterator[str | BadLine]:

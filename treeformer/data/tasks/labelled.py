@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 from treeformer.data.sample import BadLine, Sample, tree_lines
 from treeformer.data.tables import class_value, table_rows, text_value
 from treeformer.data.tasks.task import DEV, SplitFiles, Task, ToParse
-from treeformer.data.tokens import one_line
-from treeformer.trees import Tree, TreeFormatError, read_trees
+from treeformer.trees import Tree, TreeFormatError, collapse, read_conllu, read_trees
 from treeformer.trees.tree import Unary
 
 
@@ -22,7 +21,9 @@ class LabelledTask(Task):
 
     name: Literal["labelled"]
     text: str = Field(default="text", description="name of the column of texts")
-    tree: str | None = Field(default=None, description="column of trees in brackets, instead of texts")
+    tree: str | None = Field(
+        default=None, description="column of trees in brackets or CoNLL-U, instead of texts"
+    )
     label: str = Field(default="label", description="name of the column of classes")
     hold_out: int | None = Field(default=None, ge=2, description="every n-th example of train goes to dev")
 
@@ -58,8 +59,7 @@ class LabelledTask(Task):
     def _texts_of(self, path: Path) -> Iterator[str | BadLine]:
         """The text of each row."""
         for row in table_rows(path, [self.text, self.label]):
-            text = row if isinstance(row, BadLine) else text_value(row, self.text)
-            yield text if isinstance(text, BadLine) else one_line(text)
+            yield row if isinstance(row, BadLine) else text_value(row, self.text)
 
     def _labels(self, path: Path) -> Iterator[_Label | BadLine]:
         """The label of each row."""
@@ -81,7 +81,15 @@ def _trees(path: Path, column: str, unary: Unary) -> Iterator[list[Tree] | BadLi
             yield text
             continue
         try:
-            yield list(read_trees(StringIO(text), unary=unary))
+            yield _trees_in(text, unary)
         except TreeFormatError as error:
             problem = f"column {column}: {error.problem}, at character {error.column} of the tree"
             yield BadLine(row.location, "unreadable tree", problem)
+
+
+def _trees_in(text: str, unary: Unary) -> list[Tree]:
+    """The trees of a text in brackets or in CoNLL-U, whose columns are separated by tabs."""
+    if "\t" not in text or text.lstrip().startswith("("):
+        return list(read_trees(StringIO(text), unary=unary))
+    trees = list(read_conllu(StringIO(text)))
+    return [collapse(tree) for tree in trees] if unary == "collapse" else trees

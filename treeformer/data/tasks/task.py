@@ -25,7 +25,8 @@ class SplitFiles(Settings):
 
     file: str = Field(description="file of examples, one per line")
     trees: str | None = Field(
-        default=None, description="file with a line of trees for each example; parsed if missing"
+        default=None,
+        description="file with a tree for each example, in brackets or CoNLL-U; parsed if missing",
     )
 
     def texts(self) -> dict[str, str]:
@@ -146,6 +147,11 @@ class GeneratedTask(Task):
     @property
     def trees_inside(self) -> bool:
         return True
+
+    @property
+    def parsed_by(self) -> str | None:
+        """What parsed the trees, and from which source; None if they are generated, too."""
+        return None
 
     @abstractmethod
     def generate(self, split: Any) -> Iterator[Sample]:
