@@ -187,7 +187,7 @@ ROOMS = (
         "inference",
         "evaluation",
     ),
-    *("training", "analysis", "serving", "cli"),
+    *("training", "analysis", "fitting", "serving", "cli"),
 )
 BESIDE_THE_ROOMS = (
     *("caching", "checksums", "chunking", "configuration", "downloads", "extras", "import_hook", "machine"),

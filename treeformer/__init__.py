@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares
     from treeformer.data.processor import TreeProcessor as TreeProcessor
     from treeformer.data.reading import Reading as Reading
     from treeformer.evaluation.report import evaluate as evaluate
+    from treeformer.fitting.fitting import fit as fit
     from treeformer.inference.classifier import Classifier as Classifier
     from treeformer.inference.translator import Translator as Translator
     from treeformer.models.bilstm import BiLstmConfig as BiLstmConfig
@@ -73,6 +74,7 @@ _NAMES = {
     "treeformer.data.preparation": ["prepare"],
     "treeformer.training.loop": ["train"],
     "treeformer.evaluation.report": ["evaluate"],
+    "treeformer.fitting.fitting": ["fit"],
     "treeformer.inference.classifier": ["Classifier"],
     "treeformer.inference.translator": ["Translator"],
     "treeformer.data.processor": ["TreeProcessor"],

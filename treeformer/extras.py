@@ -5,7 +5,16 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 
-_PACKAGES = ("accelerate", "pyarrow", "sacrebleu", "sacremoses", "tokenizers", "torch", "transformers")
+_PACKAGES = (
+    "accelerate",
+    "pyarrow",
+    "sacrebleu",
+    "sacremoses",
+    "sklearn",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
 
 
 def require(*packages: str) -> None:

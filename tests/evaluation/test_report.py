@@ -45,8 +45,12 @@ def test_accuracy_is_that_of_the_answers_which_are_saved(runs: Path, system: str
         int(sided.sum()),
     )
     assert report.scores["words and phrases"].count == len(split.phrases())
+    assert report.confusion is not None
+    assert sum(counts[number] for number, counts in enumerate(report.confusion.matrix)) == int(right.sum())
+    assert [sum(counts) for counts in report.confusion.matrix] == labels.bincount(minlength=5).tolist()
     saved = json.loads((run / "predictions" / "dev.scores.json").read_text())
     assert saved["scores"]["accuracy"]["right"] == int(right.sum())
+    assert saved["confusion"]["macro_f1"] == report.confusion.macro_f1
     assert {"seconds", "device", "versions", "run"} <= saved.keys()
     assert sum(part["examples"] for part in saved["by_length"].values()) == len(split)
 

@@ -15,6 +15,7 @@ from treeformer.cli import (
     draw,
     encoder,
     evaluate,
+    fit,
     parse,
     parser,
     prepare,
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command("classify")(classify.command)
 app.command("draw")(draw.command)
 app.command("evaluate")(evaluate.command)
+app.command("fit")(fit.command)
 app.command("parse")(parse.command)
 app.command("prepare")(prepare.command)
 app.command("reproduce")(reproduce.command)

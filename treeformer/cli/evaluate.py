@@ -14,6 +14,7 @@ from treeformer.cli import answer_options as option
 from treeformer.cli.tables import table
 
 if TYPE_CHECKING:
+    from treeformer.evaluation.classes import Confusion
     from treeformer.evaluation.significance import Comparison
 
 
@@ -67,8 +68,24 @@ def command(
         if parts:
             rows = [[key, str(count), f"{value(score):.2f}"] for key, (count, score) in parts.items()]
             print("\n" + table([[title, "examples", next(iter(report.scores))], *rows]))
+    if report.confusion is not None:
+        print(f"\n{_class_table(report.confusion)}\n\n{_matrix(report.confusion)}")
     if comparisons:
         print(f"\nagainst {against}, paired bootstrap\n{_comparison_table(comparisons)}")
+
+
+def _class_table(confusion: Confusion) -> str:
+    rows = [["class", "examples", "precision", "recall", "F1"]]
+    for name, score in confusion.scores.items():
+        numbers = [f"{number:.2f}" for number in (score.precision, score.recall, score.f1)]
+        rows.append([name, str(score.count), *numbers])
+    return table([*rows, ["macro F1", "", "", "", f"{confusion.macro_f1:.2f}"]])
+
+
+def _matrix(confusion: Confusion) -> str:
+    lines = zip(confusion.classes, confusion.matrix, strict=True)
+    rows = [[name, *map(str, counts)] for name, counts in lines]
+    return table([["class, and predicted as", *confusion.classes], *rows])
 
 
 def _comparison_table(comparisons: Mapping[str, Comparison]) -> str:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from treeformer.configuration import printable
 from treeformer.data.sample import BadLine, location
@@ -33,23 +33,75 @@ def table_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | BadLine]:
     """The rows of a file; its ending decides the format.
 
     Args:
-        path: the file.
+        path: the file. In a ``.csv`` file without commas in its header, semicolons or tabs separate fields.
         columns: names that CSV and Parquet must have. In JSON each row has names of its own.
     """
+    match _format(path):
+        case "json":
+            yield from json_rows(path)
+        case "csv":
+            yield from _csv_rows(path, _delimiter(path), columns)
+        case "tsv":
+            yield from _csv_rows(path, "\t", columns)
+        case "parquet":
+            yield from _parquet_rows(path, columns)
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of the columns of a file: its header, or all names in the objects of JSON lines."""
+    match _format(path):
+        case "json":
+            rows = (row for row in json_rows(path) if isinstance(row, Row))
+            return list(dict.fromkeys(name for row in rows for name in row.values))
+        case "csv":
+            return _csv_header(path, _delimiter(path))
+        case "tsv":
+            return _csv_header(path, "\t")
+    return _parquet_columns(path)
+
+
+def _format(path: Path) -> Literal["json", "csv", "tsv", "parquet"]:
+    """The format of a file by its ending, without that of an archive."""
     name = path.name
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
     match Path(name).suffix:
         case ".jsonl" | ".json" | ".ndjson":
-            yield from json_rows(path)
+            return "json"
         case ".csv":
-            yield from _csv_rows(path, ",", columns)
+            return "csv"
         case ".tsv":
-            yield from _csv_rows(path, "\t", columns)
+            return "tsv"
         case ".parquet":
-            yield from _parquet_rows(path, columns)
+            return "parquet"
         case other:
             raise ValueError(f"{path}: expected a file .jsonl, .csv, .tsv or .parquet, got {other!r}")
+
+
+def _delimiter(path: Path) -> str:
+    """What separates the fields of a CSV file: a semicolon or a tab if its header has no comma."""
+    _, header = next(numbered_lines(path), (1, ""))
+    found = [character for character in ",;\t" if character in header]
+    return found[0] if found else ","
+
+
+def _csv_header(path: Path, delimiter: str) -> list[str]:
+    reader = csv.reader((line for _, line in numbered_lines(path)), delimiter=delimiter, strict=True)
+    try:
+        return next(reader, [])
+    except csv.Error as error:
+        raise ValueError(f"{location(path, 1)}: expected CSV: {error}") from error
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names: list[str] = pq.ParquetFile(path).schema_arrow.names
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: expected Parquet: {' '.join(str(error).split())}") from error
+    return names
 
 
 def text_value(row: Row, column: str, name: str = "text") -> str | BadLine:

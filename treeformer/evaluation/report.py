@@ -14,6 +14,7 @@ from treeformer.configuration import printable
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.data.processor import TreeProcessor
 from treeformer.evaluation.accuracy import Accuracy
+from treeformer.evaluation.classes import Confusion
 from treeformer.evaluation.predictions import (
     ClassPrediction,
     Prediction,
@@ -44,12 +45,14 @@ class Report:
     by_length: number of examples and main score for lengths of 1 to 10 words, 11 to 20, and so on.
     by_group: number of examples and main score by group, such as attractors; empty if there is one group.
     facts: split, number of examples, seconds, device, versions, decoding options, facts about the run.
+    confusion: the confusion matrix and the scores of each class; None for translations and for halves.
     """
 
     scores: Mapping[str, Score]
     by_length: Parts
     by_group: Parts
     facts: Mapping[str, Any]
+    confusion: Confusion | None = None
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary that ``json.dumps`` can write."""
@@ -61,6 +64,7 @@ class Report:
             "scores": {name: score.as_json() for name, score in self.scores.items()},
             "by_length": entries(self.by_length),
             "by_group": entries(self.by_group),
+            **({} if self.confusion is None else {"confusion": self.confusion.as_json()}),
             **self.facts,
         }
 
@@ -111,6 +115,7 @@ def evaluate(
     predictions: Sequence[Prediction]
     decoding: dict[str, Any] = {}
     more: Mapping[str, Score] = {}
+    classes: tuple[str, ...] = ()
     if loaded.processor.settings.kind == "translation":
         defaults: Any = loaded.model.generation_config
         decoding["beams"] = defaults.num_beams if beams is None else beams
@@ -118,6 +123,7 @@ def evaluate(
         predictions = predict_translations(Translator(loaded, batch=batch), corpus, split, **decoding)
     else:
         predictions, more = predict_classes(Classifier(loaded), corpus, split)
+        classes = () if corpus.manifest.halves else loaded.processor.settings.classes
     about_run = run_facts(run)
     facts: dict[str, Any] = {
         "split": split,
@@ -129,7 +135,7 @@ def evaluate(
         **machine(loaded.model.device),
     }
     facts["versions"]["sacrebleu"] = metadata.version("sacrebleu")
-    report = _report(predictions, more, facts)
+    report = _report(predictions, more, classes, facts)
     path = predictions_path(run, split)
     save_predictions(path, predictions)
     write_json(path.with_suffix(".scores.json"), report.as_json())
@@ -156,8 +162,13 @@ def corpus_of(run: Path, data: str | Path | None, processor: TreeProcessor) -> P
     return corpus
 
 
-def _report(predictions: Sequence[Prediction], more: Mapping[str, Score], facts: Mapping[str, Any]) -> Report:
-    """Scores of all predictions, by length and by group."""
+def _report(
+    predictions: Sequence[Prediction],
+    more: Mapping[str, Score],
+    classes: Sequence[str],
+    facts: Mapping[str, Any],
+) -> Report:
+    """Scores of all predictions, by length, by group, and by class if there are ``classes``."""
     lengths = _scores_by(predictions, lambda prediction: tens(prediction.length))
     groups = _scores_by(predictions, lambda prediction: prediction.group)
     return Report(
@@ -165,6 +176,9 @@ def _report(predictions: Sequence[Prediction], more: Mapping[str, Score], facts:
         {f"{first}-{last}": part for (first, last), part in lengths.items()},
         {str(group): part for group, part in groups.items()} if len(groups) > 1 else {},
         facts,
+        Confusion.of(classes, column(predictions, "label"), column(predictions, "predicted"))
+        if classes
+        else None,
     )
 
 
