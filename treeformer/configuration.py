@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,6 +23,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    #: Keys of a file whose value may be a string, and the key in them that it stands for.
+    short_forms: ClassVar[Mapping[str, str]] = {}
+
     @classmethod
     def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
         """Read a YAML file; ``ValueError`` names the file, the key and what is expected.
@@ -35,10 +38,10 @@ class Settings(BaseModel):
         path = recipe_path(path)
         content = _read_yaml(path.read_bytes(), str(path))
         for override in overrides:
-            _apply(override, content)
+            _apply(override, content, cls.short_forms)
         content = cls.with_variant(content)
         for override in overrides:
-            _apply(override, content)
+            _apply(override, content, cls.short_forms)
         cls.give_overrides_priority(content, [override.partition("=")[0] for override in overrides])
         return cls.from_content(content, str(path))
 
@@ -145,8 +148,8 @@ def _infinite(content: Any) -> str | None:
     return None
 
 
-def _apply(override: str, content: Any) -> None:
-    """Set one key of ``content``."""
+def _apply(override: str, content: Any, short_forms: Mapping[str, str]) -> None:
+    """Set one key of ``content``; a string that stands for several keys is written out first."""
     key, equals, text = override.partition("=")
     *parts, last = key.split(".")
     source = f"--set {printable(override)}"
@@ -155,7 +158,10 @@ def _apply(override: str, content: Any) -> None:
     for part in parts:
         if not isinstance(content, dict):
             break
-        content[part] = copy(content.get(part, {}))  # a YAML alias shares one dictionary between two keys
+        value = content.get(part, {})
+        if isinstance(value, str) and part in short_forms:
+            value = {short_forms[part]: value}
+        content[part] = copy(value)  # a YAML alias shares one dictionary between two keys
         content = content[part]
     if not isinstance(content, dict):
         raise ValueError(f"{source}: {printable(key.rpartition('.')[0]) or 'the recipe'} has no keys")

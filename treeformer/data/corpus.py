@@ -84,10 +84,24 @@ class Manifest(Settings):
 
     def save(self, folder: Path) -> None:
         """Write ``manifest.json`` with a digest of its content."""
+        write_json(folder / MANIFEST, {**self._content, _DIGEST: self.digest})
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what `save` writes."""
+        return _digest(self._content)
+
+    @property
+    def _content(self) -> dict[str, Any]:
         plain = self.encoder is None
         content = self.model_dump(mode="json", exclude={"encoder", "states"} if plain else None)
-        content["format"] = _PLAIN_FORMAT if plain else FORMAT
-        write_json(folder / MANIFEST, {**content, _DIGEST: _digest(content)})
+        return {**content, "format": _PLAIN_FORMAT if plain else FORMAT}
+
+    @property
+    def without_states(self) -> Manifest:
+        """The manifest of this corpus before states of its encoder were stored."""
+        sums = {name: one for name, one in self.checksums.items() if name not in self.states_files}
+        return self.model_copy(update={"states": False, "checksums": sums})
 
     @property
     def files(self) -> set[str]:

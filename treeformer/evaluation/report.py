@@ -159,7 +159,20 @@ def corpus_of(run: Path, data: str | Path | None, processor: TreeProcessor) -> P
             raise ValueError(f"{folder}: prepared for another model than {run}, which has other {name}")
     if processor.vocabulary.tokenizer.to_str() != corpus.processor.vocabulary.tokenizer.to_str():
         raise ValueError(f"{folder}: prepared for another model than {run}, which has other tokens")
-    return corpus
+    return _with_states_of(corpus, run, processor)
+
+
+def _with_states_of(corpus: PreparedCorpus, run: Path, processor: TreeProcessor) -> PreparedCorpus:
+    """The corpus with the stored states of the frozen encoder of a model, if it has them.
+
+    ``ValueError`` if it was prepared with another encoder.
+    """
+    encoder, facts = processor.settings.encoder, corpus.manifest.encoder
+    if (encoder and encoder.sha256) != (facts and facts.sha256):
+        raise ValueError(f"{corpus.folder}: prepared for another model than {run}, which has another encoder")
+    if encoder is None or facts is None or encoder.inside or encoder.layers != facts.layers:
+        return corpus
+    return corpus.with_states() if corpus.manifest.states else corpus
 
 
 def _report(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -18,7 +20,7 @@ _TOKENS = 8192  # leaves and nodes in a batch, or those of an update if that is 
 
 
 class DevSet:
-    """Examples of the split dev; each process keeps its share of them on its device.
+    """Examples of the split dev; each process keeps its share of them on its device, but no stored states.
 
     Args:
         recipe: the experiment, resolved.
@@ -31,12 +33,16 @@ class DevSet:
         self._manifest = corpus.manifest
         self._processes = processes
         self._bf16 = training.bf16
+        self._batches: Callable[[], Iterator[dict[str, Tensor]]]
         self._words = corpus.processor.words if training.metric == "bleu" else None
         plan = BatchPlan(split.sizes, recipe.system.reads, max(training.tokens, _TOKENS), seed=0)
-        batches = loader(split, plan, 0, rank=processes.rank, shards=processes.count)
-        self._batches = [
-            {name: tensor.to(processes.device) for name, tensor in batch.items()} for batch in batches
-        ]
+
+        def batches() -> Iterator[dict[str, Tensor]]:
+            for batch in loader(split, plan, 0, rank=processes.rank, shards=processes.count):
+                yield {name: tensor.to(processes.device) for name, tensor in batch.items()}
+
+        kept = None if corpus.states else [*batches()]  # states of words may not fit into memory
+        self._batches = batches if kept is None else lambda: iter(kept)
 
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, float]:
@@ -44,7 +50,7 @@ class DevSet:
         device = self._processes.device
         sums = torch.zeros(3, dtype=torch.float64, device=device)
         model.eval()
-        for batch in self._batches:
+        for batch in self._batches():
             with torch.autocast(device.type, torch.bfloat16, enabled=self._bf16):
                 logits, targets = logits_and_targets(model, batch, sentences=True)
             counted = targets != IGNORED
@@ -69,7 +75,7 @@ class DevSet:
         """BLEU of tokens, from 0 to 100, of translations by greedy search."""
         assert self._words is not None
         pairs: list[tuple[str, str]] = []
-        for batch in self._batches:
+        for batch in self._batches():
             inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
             longest = 2 * batch["labels"].shape[1] + 10
             with torch.autocast(self._processes.device.type, torch.bfloat16, enabled=self._bf16):

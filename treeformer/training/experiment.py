@@ -20,12 +20,14 @@ from treeformer.data.examples import Examples
 from treeformer.data.split import Split
 from treeformer.data.vectors import read_vectors, vector_width
 from treeformer.models.pretrained import PreTrained
+from treeformer.models.pretrained_words import pretrained_part
 from treeformer.models.systems import build, size_names
 from treeformer.nn import ScaledEmbedding
 from treeformer.nn.recurrence import Climber
 from treeformer.ops import TreeBatch
 from treeformer.ops.folding import folded
 from treeformer.ops.levels import child_counts, heights
+from treeformer.training.pretrained import encoder_for
 from treeformer.training.processes import Processes
 from treeformer.training.recipe import Recipe, TrainingRecipe
 
@@ -34,16 +36,22 @@ _CELLS = 2**22  # leaves times nodes that are checked at once
 
 
 def build_model(recipe: Recipe, corpus: PreparedCorpus) -> PreTrained:
-    """The model of a recipe with random weights."""
+    """The model of a recipe with random weights; an encoder that is trained has its own."""
     manifest = corpus.manifest
-    return build(
+    settings, encoder = encoder_for(recipe, corpus)
+    model = build(
         recipe.system,
         manifest.kind,
         recipe.system_recipe.sizes,
         vocab_size=manifest.vocab_size,
         node_vocab_size=manifest.node_vocab_size,
         classes=manifest.classes,
+        pretrained=settings,
     )
+    part = pretrained_part(model)
+    if part is not None and encoder is not None:
+        part.attach(encoder)
+    return model
 
 
 def check_trees(model: PreTrained, corpus: PreparedCorpus) -> None:

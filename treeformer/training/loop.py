@@ -33,6 +33,7 @@ from treeformer.training.experiment import (
     tree_limits,
 )
 from treeformer.training.metrics import MetricsFile, Throughput
+from treeformer.training.pretrained import corpus_for, encoder_rate
 from treeformer.training.processes import Processes, stop_signals
 from treeformer.training.recipe import Recipe
 from treeformer.training.runs import Run, RunFacts, peak_memory
@@ -82,11 +83,21 @@ def train(
         with _locked(output, processes):
             run = Run(output, run.recipe, corpus, seed)  # another process may have just finished it
             if not run.facts.finished:
+                run.corpus = _readable_corpus(run, processes, progress)
                 with _determinism(run.recipe.training.deterministic), progress:
                     _Trainer(run, processes, progress, seed).train()
                 return run.facts
     progress.log(f"{output}: this run is finished, after {run.facts.updates} updates")
     return run.facts
+
+
+def _readable_corpus(run: Run, processes: Processes, progress: Progress) -> PreparedCorpus:
+    """The corpus as the model reads it; the first process stores states of an encoder that are missing."""
+    corpus = corpus_for(run.recipe, run.corpus, progress) if processes.first else run.corpus
+    processes.wait()
+    if processes.first:
+        return corpus
+    return corpus_for(run.recipe, PreparedCorpus.open(corpus.folder), progress)
 
 
 @contextmanager
@@ -114,7 +125,9 @@ class _Trainer:
         check_trees(self.model, corpus)
         nn.Module.to(self.model, processes.device)
         torch.manual_seed(seed + 7919 * processes.rank)  # dropout differs between processes
-        self.updater = Updater(self.model, self.training, process_count=processes.count)
+        self.updater = Updater(
+            self.model, self.training, process_count=processes.count, encoder_rate=encoder_rate(recipe)
+        )
         self.examples = training_examples(recipe, corpus)
         self.plan = BatchPlan(
             self.examples.sizes,

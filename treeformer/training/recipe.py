@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, create_model, field_serializer, model_validator
@@ -150,6 +151,8 @@ class WithEncoder(Settings):
 
 class Recipe(Settings):
     """One experiment: data, systems, and how they are trained. `load` reads it from a YAML file."""
+
+    short_forms = MappingProxyType({"encoder": "source"})
 
     data: DataRecipe = Field(description="all settings of `treeformer prepare`")
     model: str = Field(description="name of the system to train")

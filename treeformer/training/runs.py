@@ -23,6 +23,7 @@ from treeformer.models.pretrained import GENERATION, PreTrained
 from treeformer.storage import write_file, write_json
 from treeformer.training.checkpoints import tensor_file
 from treeformer.training.experiment import VectorCounts
+from treeformer.training.pretrained import check_encoder, processor_for
 from treeformer.training.recipe import Recipe
 
 # Keys that a resumed run may change: they have no effect on results.
@@ -82,6 +83,7 @@ class Run:
         prepared_for = changes_since(corpus.manifest.recipe, recipe.data, "data", source)
         if prepared_for:
             raise ValueError(f"{corpus.folder}: prepared for another recipe ({'; '.join(prepared_for)})")
+        check_encoder(recipe, corpus)
         facts = {"seed": seed, "corpus": fingerprint(corpus), "recipe": recipe.model_dump(mode="json")}
         self.facts = RunFacts.model_validate({**facts, "finished": False})
         if (folder / FACTS).exists():
@@ -118,7 +120,7 @@ class Run:
                 decoding.num_beams = self.recipe.decoding.beams
                 decoding.length_penalty = self.recipe.decoding.length_penalty
                 write_file(self.folder / GENERATION, decoding.to_json_string().encode())
-        self.corpus.processor.save_pretrained(self.folder)
+        processor_for(self.recipe, self.corpus).save_pretrained(self.folder)
 
     def check_folder(self) -> None:
         """Raise ``ValueError`` if the folder was deleted, moved or replaced since `begin`."""
@@ -160,8 +162,13 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def fingerprint(corpus: PreparedCorpus) -> str:
-    """Sixteen letters that identify a prepared corpus: the hash of its manifest."""
-    return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()[:16]
+    """Sixteen letters that identify a prepared corpus: the hash of its manifest.
+
+    With an encoder it is that of the manifest without stored states, which can be added later.
+    """
+    if corpus.manifest.encoder is None:
+        return hashlib.sha256((corpus.folder / MANIFEST).read_bytes()).hexdigest()[:16]
+    return corpus.manifest.without_states.digest[:16]
 
 
 def changes_since(before: Any, now: Settings, key: str = "", source: str = "recipe") -> list[str]:
