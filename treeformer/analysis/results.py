@@ -98,6 +98,7 @@ class RunResult(Record):
     best_step: int | None = None
     averaged: int | None = None
     seconds: float | None = None
+    cpu_seconds: float | None = None
     peak_memory: int | None = None
     device: str
     versions: dict[str, str]

@@ -38,6 +38,7 @@ class Position:
     best_step: int = 0  #: update after which it was reached
     misses: int = 0  #: evaluations since then
     seconds: float = 0.0  #: spent training
+    cpu_seconds: float = 0.0  #: of processors, by the first process
 
 
 class _Facts(Settings):

@@ -160,11 +160,13 @@ class _Trainer:
         )
         with stop_signals() as stop, closing(remaining) as updates:
             start = time.perf_counter() - position.seconds
+            cpu_start = time.process_time() - position.cpu_seconds
             while not self._is_over():
                 rate = self._update(self.throughput.next_shards(updates))
                 if self._is_due(self.training.log_every):
                     self._log(rate)
                 position.seconds = time.perf_counter() - start
+                position.cpu_seconds = time.process_time() - cpu_start
                 improved = self._is_due(self.timetable.evaluate_every) and self._evaluate()
                 if improved or self._is_due(self.timetable.save_every) or self._is_over():
                     self._save()
@@ -360,6 +362,7 @@ class _Trainer:
                 best_step=position.best_step,
                 averaged=0 if mean is None else len(steps),
                 seconds=round(position.seconds, 1),
+                cpu_seconds=round(position.cpu_seconds, 1),
                 peak_memory=peak_memory(self.processes.device),
             )
         source = f"after update {position.best_step}" if mean is None else "with the mean of checkpoints"

@@ -53,6 +53,7 @@ class RunFacts(Settings):
     best_step: int = 0
     averaged: int = 0  #: number of checkpoints whose mean is the model; 0: the best checkpoint is
     seconds: float = 0.0
+    cpu_seconds: float = 0.0  #: of processors, by the first process
     peak_memory: int = 0  #: in bytes
 
     @field_validator("vectors", mode="before")
