@@ -162,7 +162,7 @@ def main() -> None:
         start = time.monotonic()
         service.stop(signal.SIGTERM)
         seconds_to_end = time.monotonic() - start
-        errors = service.errors
+        errors = service.errors.replace("treeformer: stopping …\n", "")
         enough.set()
         hostile.join()
     print("| honest clients | answers/s | p50 | p99 | slowest | statuses |")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.browser.axe import AXE
 from tests.browser.page import Page
+from tests.browser.test_reading import LONG
 from tests.serving.process import TEXT, ServiceProcess, serving
 
 
@@ -54,7 +56,7 @@ def test_all_can_be_done_with_the_keyboard(page: Page) -> None:
     page.open(TEXT)
     field = page.one("#text")
     field.send_keys(Keys.CONTROL, "a")
-    field.send_keys("A dull film.", Keys.CONTROL, Keys.ENTER)
+    field.send_keys("A dull film.", Keys.ENTER)
     page.wait(lambda driver: "dull" in page.driver.current_url and page.script_busy() == "false")
     for _ in range(20):
         page.press(Keys.TAB)
@@ -85,6 +87,60 @@ def test_a_phone_shows_all_without_scrolling_sideways(page: Page) -> None:
     page.screenshot("phone")
 
 
+@pytest.mark.parametrize("text", [TEXT, "The plot is dull, but the actors save it.", LONG])
+def test_a_phone_shows_words_at_once_and_readable(page: Page, text: str) -> None:
+    page.emulate(390, 844, mobile=True)
+    page.open(text)
+    assert not page.one("#compare").is_displayed()
+    words = page.all(".word-part .pill")
+    boxes = [
+        page.driver.execute_script("return arguments[0].getBoundingClientRect()", word) for word in words
+    ]
+    assert all(0 <= box["left"] and box["right"] <= 390 for box in boxes)
+    assert boxes[0]["bottom"] < 844
+    assert min(box["height"] for box in boxes) > 13
+    page.click("#more")
+    assert page.one("#compare").is_displayed()
+
+
+@pytest.mark.parametrize("shape", ["balanced", "right"])
+def test_two_trees_beside_each_other_show_all_words(page: Page, shape: str) -> None:
+    page.open(LONG, compare=f"shape {shape}")
+    page.wait(lambda driver: len(page.all(".pane")) == 2)
+    for pane in page.all(".pane"):
+        words = pane.find_elements("css selector", ".word-part .pill")
+        frame = pane.rect
+        assert all(
+            frame["x"] <= word.rect["x"]
+            and word.rect["x"] + word.rect["width"] <= frame["x"] + frame["width"]
+            for word in words
+        )
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two opaque colours as WCAG 2 defines it, from 1 to 21."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(number) / 255 for number in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (
+            value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_bar_of_neutral_is_visible(page: Page, dark: bool) -> None:
+    page.emulate(1280, 900, dark=dark)
+    page.open("The film ends.")
+    (bar,) = [line for line in page.all(".head .bars li") if line.text.startswith("neutral")]
+    outline = bar.find_element("css selector", ".bar").value_of_css_property("box-shadow")
+    ground = page.one("body").value_of_css_property("background-color")
+    assert contrast(outline.split(")")[0], ground) >= 3
+
+
 def test_the_dark_is_dark(page: Page) -> None:
     page.emulate(1280, 900, dark=True)
     page.open(TEXT)
@@ -106,14 +162,14 @@ def test_no_other_machine_is_asked_and_nothing_is_blocked(page: Page) -> None:
 
 @pytest.fixture
 def guarded() -> Iterator[ServiceProcess]:
-    with serving("--token", "open sesame") as service:
+    with serving("--token", "open-sesame") as service:
         yield service
 
 
 def test_the_page_asks_for_the_token(page: Page, guarded: ServiceProcess) -> None:
     page.driver.get(guarded.address)
     page.wait(lambda driver: page.one("#token").is_displayed())
-    page.one("#token").send_keys("open sesame")
+    page.one("#token").send_keys("open-sesame")
     page.click("#read")
     page.wait_until_read()
     assert page.all(".verdict")

@@ -11,7 +11,7 @@ from tests.serving.process import TEXT
 
 def read(page: Page, text: str) -> None:
     page.driver.execute_script("document.getElementById('text').value = arguments[0]", text)
-    page.one("#text").send_keys(Keys.CONTROL, Keys.ENTER)
+    page.one("#text").send_keys(Keys.ENTER)
 
 
 def words(page: Page) -> list[str]:
@@ -36,6 +36,20 @@ def test_odd_texts_are_read(page: Page, text: str, expected: list[str]) -> None:
     page.wait(lambda driver: words(page) == expected, f"expected {expected}")
     assert page.driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     assert page.problems() == []
+
+
+def test_enter_reads_and_shift_enter_starts_a_line(page: Page) -> None:
+    page.open()
+    field = page.one("#text")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("A dull", Keys.SHIFT, Keys.ENTER)
+    assert words(page)[1] == "gorgeous"
+    field.send_keys(Keys.NULL, "film", Keys.ENTER)
+    page.wait(lambda driver: words(page) == ["A", "dull", "film"])
+    assert field.get_attribute("value") == "A dull\nfilm"
+    hint = page.one(f"#{field.get_attribute('aria-describedby')}")
+    assert hint.is_displayed()
+    assert hint.text == "Enter reads; Shift+Enter starts a new line."
 
 
 @pytest.mark.parametrize(

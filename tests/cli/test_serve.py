@@ -1,12 +1,14 @@
-"""``treeformer serve`` says in one line why it does not start."""
+"""``treeformer serve`` says in one line why it does not start, and that it loads and stops."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from pathlib import Path
 
 from tests.cli.command import treeformer
+from tests.serving.process import serving
 
 
 def test_a_port_that_is_taken() -> None:
@@ -21,7 +23,9 @@ def test_a_port_that_is_taken() -> None:
 def test_a_run_that_is_none() -> None:
     done = treeformer("serve", "--port", "0", "--model", "/nowhere")
     assert done.returncode == 1
-    assert done.stderr == "treeformer: /nowhere: no such folder, expected a run of treeformer train\n"
+    loading, reason = done.stderr.splitlines()
+    assert loading == "treeformer: loading …"
+    assert reason == "treeformer: /nowhere: no such folder, expected a run of treeformer train"
 
 
 def test_a_missing_extra_is_named(tmp_path: Path) -> None:
@@ -30,3 +34,10 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "pip install 'treeformer[serve]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_loading_is_reported_before_the_address_and_stopping_after_a_signal() -> None:
+    with serving("--processes", "1") as service:
+        assert service.before_address == "treeformer: loading …\n"
+        assert service.stop(signal.SIGINT) == 0
+    assert service.errors == "treeformer: stopping …\n"

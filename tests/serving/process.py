@@ -40,6 +40,8 @@ class ServiceProcess:
             assert self.process.stderr is not None
             raise AssertionError(f"the service did not start: {line}{self.process.stderr.read()}")
         self.address = address[0]
+        assert self.process.stderr is not None
+        self.before_address = self.process.stderr.readline()
         self.errors = ""
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()

@@ -110,7 +110,7 @@ def command(
 
     from treeformer.serving.metrics import Metrics
     from treeformer.serving.model_process import ProcessSettings
-    from treeformer.serving.server import checked_token, listen, load_service, serve
+    from treeformer.serving.server import checked_token, listen, load_service, report, serve
 
     limits = Limits(
         characters=characters,
@@ -137,6 +137,7 @@ def command(
         threads=threads,
         imports=tuple(context.find_root().params.get("modules") or ()),
     )
+    report("loading …")
     service = load_service(settings, processes, metrics)
     shown_host = f"[{host}]" if ":" in host else host
     print(f"treeformer: http://{shown_host}:{listener.getsockname()[1]}/ (Ctrl-C ends)", flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -167,6 +168,8 @@ def _main(connection: Connection, settings: ProcessSettings, spare: bool, abando
         signal.signal(number, signal.SIG_IGN)
     with suppress(EOFError, OSError):
         _load_and_answer(connection, settings, spare, abandoned)
+        return
+    os._exit(0)  # the service has closed the connection; freeing the models one by one takes seconds
 
 
 def _load_and_answer(connection: Connection, settings: ProcessSettings, spare: bool, abandoned: Any) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 
 import uvicorn
 
@@ -133,7 +135,21 @@ def serve(
     )
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
         signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])
+    _Server(config).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """The server of uvicorn; reports that it stops."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.should_exit:
+            report("stopping …")
+        super().handle_exit(sig, frame)
+
+
+def report(message: str) -> None:
+    """Write a line about the service to standard error."""
+    print(f"treeformer: {message}", file=sys.stderr, flush=True)
 
 
 def _with_enough_files(limits: Limits) -> Limits:

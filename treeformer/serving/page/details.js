@@ -2,7 +2,8 @@
 
 import { isWord, nameOf, partCount, partOf, textOf } from "./brackets.js";
 import { canCollapse, collapseNode, movePart, moveTargets, relabelPart } from "./editing.js";
-import { bars, byId, choice, create, largest, percent } from "./page.js";
+import { explainedOr, help, term } from "./glossary.js";
+import { bars, byId, choice, create, hideTooltip, largest, percent } from "./page.js";
 import { link } from "./picture.js";
 import { ask } from "./service.js";
 
@@ -51,10 +52,11 @@ export class Details {
     const { pane, part } = this;
     const { label, tag, text } = partOf(pane.tree, part);
     const phrase = pane.phrase(part);
-    const name = isWord(pane.tree, part) ? `${text} (${tag})` : label;
+    const name = explainedOr(isWord(pane.tree, part) ? tag : label, pane.meaning(part));
+    hideTooltip();
     this.box.hidden = false;
     this.box.replaceChildren(
-      create("h2", {}, name),
+      create("h2", {}, ...(isWord(pane.tree, part) ? [`${text} (`, name, ")"] : [name])),
       create("p", { class: "quote" }, textOf(pane.tree, part)),
       ...(phrase ? [bars(pane.model.classes, this.attention?.probabilities ?? phrase.probabilities)] : []),
       ...(this.attention ? [this.#attention(), ...this.#accumulation()] : []),
@@ -85,14 +87,14 @@ export class Details {
     return create(
       "section",
       { class: "attention", "aria-label": "Attention" },
-      create("h3", {}, "Attends to"),
+      create("h3", {}, term("Attends to", "attends")),
       create("div", { class: "row" },
-        choice("Layer", numbers(weights.length, "layer"), settings.layer, (value) => this.#change("layer", value)),
-        choice("Head", numbers(weights[0].length, "head"), settings.head, (value) => this.#change("head", value)),
+        create("span", {}, choice("Layer", numbers(weights.length, "layer"), settings.layer, (value) => this.#change("layer", value)), help("layer")),
+        create("span", {}, choice("Head", numbers(weights[0].length, "head"), settings.head, (value) => this.#change("head", value)), help("head")),
       ),
-      ...(this.pane.model.hierarchical_embeddings ? [create("label", {}, box, " hierarchical embeddings")] : []),
+      ...(this.pane.model.hierarchical_embeddings ? [create("p", {}, create("label", {}, box, " hierarchical embeddings"), help("embeddings"))] : []),
       create("ol", { class: "most" }, ...top.map(([target, weight]) => create("li", {}, `${nameOf(this.pane.tree, target)} `, create("span", { class: "number" }, percent(weight))))),
-      create("p", { class: "hint" }, hidden ? `The subtree mask hides ${hidden} parts, which are dimmed.` : "It can attend to all parts."),
+      create("p", { class: "hint" }, ...(hidden ? ["The ", term("subtree mask", "mask"), ` hides ${hidden} parts, which are dimmed.`] : ["It can attend to all parts."])),
     );
   }
 
@@ -138,11 +140,11 @@ export class Details {
       create(
         "section",
         { class: "accumulation", "aria-label": "Accumulation" },
-        create("h3", {}, "Gathers"),
+        create("h3", {}, term("Gathers", "gathers")),
         create("div", { class: "row" }, button("Previous", this.step - 1, "previous"), button("Next", this.step + 1, "next"), button("All", -1, "all")),
         create("p", { role: "status", class: "branch-summary" }, summary),
         create("div", { class: "table", tabindex: 0, role: "group", "aria-label": "All branches" },
-          create("table", {}, create("thead", {}, create("tr", {}, ...["branch of", "weight w", "share"].map((text) => create("th", { scope: "col" }, text)))), create("tbody", {}, ...rows)),
+          create("table", {}, create("thead", {}, create("tr", {}, ...["branch of", term("weight w", "weight"), term("share", "share")].map((text) => create("th", { scope: "col" }, text)))), create("tbody", {}, ...rows)),
         ),
       ),
     ];

@@ -1,7 +1,10 @@
-// The positions of the parts of a tree: words in a row (or a column), every node over its words.
+// The positions of the parts of a tree in three layouts: `upright` has the words in a row, `sideways` in a column, and
+// every node over its words; `outline` has a row for each part, indented by depth, and fits on a phone.
 //
-// The rules are those of treeformer/trees/placement.py: a node is centred between its first and last child, one
-// level above the highest child, and texts in a row keep a gap between them.
+// The rules of the first two are those of treeformer/trees/placement.py: a node is centred between its first and last
+// child, one level above the highest child, and texts in a row keep a gap between them.
+
+import { childrenOf, isWord, partCount } from "./brackets.js";
 
 const FONT = "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', sans-serif";
 export const SIZES = { word: 16, tag: 11, label: 13 };
@@ -10,6 +13,8 @@ const LEVEL = 38;
 const ROW = 8;
 const MARGIN = 14;
 const ARCS = 28; // room for links below the words
+const INDENT = { least: 5, most: 18 };
+const OUTLINE_ROW = 26;
 
 const ruler = document.createElement("canvas").getContext("2d");
 
@@ -19,45 +24,50 @@ export function widthOf(text, size, bold = false) {
   return ruler.measureText(text).width;
 }
 
-/** Centres {x, y} and widths of words and nodes, centres of tags, and the size of the picture. */
-export function layOut(tree, labels, sideways) {
-  const wordWidths = tree.leaves.map((leaf) => widthOf(leaf.text, SIZES.word));
-  const tagWidths = tree.leaves.map((leaf) => widthOf(leaf.tag, SIZES.tag));
-  const labelWidths = labels.map((label) => widthOf(label, SIZES.label, true));
-  return sideways
-    ? sidewaysLayout(tree, wordWidths, tagWidths, labelWidths)
-    : uprightLayout(tree, wordWidths, tagWidths, labelWidths);
+/**
+ * Centres {x, y} and widths of words and nodes, centres of tags, and the size of the picture.
+ *
+ * kind: upright, sideways or outline; room: the width that an outline should not exceed.
+ */
+export function layOut(tree, labels, kind, room) {
+  const widths = {
+    words: tree.leaves.map((leaf) => widthOf(leaf.text, SIZES.word)),
+    tags: tree.leaves.map((leaf) => widthOf(leaf.tag, SIZES.tag)),
+    labels: labels.map((label) => widthOf(label, SIZES.label, true)),
+  };
+  if (kind === "outline") return outlineLayout(tree, widths, room);
+  return kind === "sideways" ? sidewaysLayout(tree, widths) : uprightLayout(tree, widths);
 }
 
-function uprightLayout(tree, wordWidths, tagWidths, labelWidths) {
-  const sizes = wordWidths.map((width, leaf) => Math.max(width, tagWidths[leaf], 12));
-  const { leafCenters, nodeCenters, levels, extent } = placeParts(tree, sizes, labelWidths, GAP);
+function uprightLayout(tree, widths) {
+  const sizes = widths.words.map((width, leaf) => Math.max(width, widths.tags[leaf], 12));
+  const { leafCenters, nodeCenters, levels, extent } = placeParts(tree, sizes, widths.labels, GAP);
   const tagHeight = MARGIN + 10 + levels.at(-1) * LEVEL;
   return {
-    sideways: false,
+    kind: "upright",
     width: extent + 2 * MARGIN,
     height: tagHeight + 20 + 10 + MARGIN + ARCS,
-    words: leafCenters.map((x, leaf) => ({ x: MARGIN + x, y: tagHeight + 20, width: wordWidths[leaf] })),
+    words: leafCenters.map((x, leaf) => ({ x: MARGIN + x, y: tagHeight + 20, width: widths.words[leaf] })),
     tags: leafCenters.map((x) => ({ x: MARGIN + x, y: tagHeight })),
     nodes: nodeCenters.map((x, node) => ({
       x: MARGIN + x,
       y: tagHeight - levels[node] * LEVEL,
-      width: labelWidths[node],
+      width: widths.labels[node],
     })),
   };
 }
 
-function sidewaysLayout(tree, wordWidths, tagWidths, labelWidths) {
+function sidewaysLayout(tree, widths) {
   const { leafCenters, nodeCenters, levels, extent } = placeParts(
     tree,
-    wordWidths.map(() => 19),
-    labelWidths.map(() => 19),
+    widths.words.map(() => 19),
+    widths.labels.map(() => 19),
     ROW,
   );
   const highest = levels.at(-1);
   const widest = new Array(highest + 1).fill(0);
   levels.forEach((level, node) => {
-    widest[level] = Math.max(widest[level], labelWidths[node]);
+    widest[level] = Math.max(widest[level], widths.labels[node]);
   });
   const middles = new Array(highest + 1).fill(0);
   let right = MARGIN;
@@ -65,24 +75,55 @@ function sidewaysLayout(tree, wordWidths, tagWidths, labelWidths) {
     middles[level] = right + 5 + widest[level] / 2;
     right = middles[level] + widest[level] / 2 + 15;
   }
-  const tagWidth = Math.max(...tagWidths);
+  const tagWidth = Math.max(...widths.tags);
   const wordLeft = right + tagWidth + 14;
   return {
-    sideways: true,
-    width: wordLeft + Math.max(...wordWidths) + 8 + MARGIN,
+    kind: "sideways",
+    width: wordLeft + Math.max(...widths.words) + 8 + MARGIN,
     height: extent + 2 * MARGIN,
     words: leafCenters.map((y, leaf) => ({
-      x: wordLeft + wordWidths[leaf] / 2,
+      x: wordLeft + widths.words[leaf] / 2,
       y: MARGIN + y,
-      width: wordWidths[leaf],
+      width: widths.words[leaf],
     })),
     tags: leafCenters.map((y) => ({ x: right + tagWidth / 2, y: MARGIN + y, left: right })),
     nodes: nodeCenters.map((y, node) => ({
       x: middles[levels[node]],
       y: MARGIN + y,
-      width: labelWidths[node],
+      width: widths.labels[node],
     })),
   };
+}
+
+/** Rows from the root down, each part below its parent; deep trees are indented less, so that they fit. */
+function outlineLayout(tree, widths, room) {
+  const rows = [];
+  const waiting = [{ part: partCount(tree) - 1, depth: 0 }];
+  while (waiting.length) {
+    const row = waiting.pop();
+    rows.push(row);
+    const below = childrenOf(tree, row.part).map((part) => ({ part, depth: row.depth + 1 }));
+    waiting.push(...below.reverse());
+  }
+  const wordWidth = (leaf) => widths.tags[leaf] + 10 + widths.words[leaf];
+  const sizes = rows.map(({ part }) => (isWord(tree, part) ? wordWidth(part) : widths.labels[part - tree.leaves.length]));
+  const fitting = rows.map(({ depth }, row) => (depth ? (room - 2 * MARGIN - 10 - sizes[row]) / depth : Infinity));
+  const indent = Math.max(INDENT.least, Math.min(INDENT.most, ...fitting));
+  const layout = { kind: "outline", width: 0, height: rows.length * OUTLINE_ROW + 2 * MARGIN, words: [], tags: [], nodes: [] };
+  rows.forEach(({ part, depth }, row) => {
+    const left = MARGIN + 5 + depth * indent;
+    const y = MARGIN + (row + 0.5) * OUTLINE_ROW;
+    layout.width = Math.max(layout.width, left + sizes[row] + 5 + MARGIN);
+    if (isWord(tree, part)) {
+      const start = left + widths.tags[part] + 10;
+      layout.tags[part] = { x: left + widths.tags[part] / 2, y, left };
+      layout.words[part] = { x: start + widths.words[part] / 2, y, width: widths.words[part] };
+    } else {
+      const node = part - tree.leaves.length;
+      layout.nodes[node] = { x: left + sizes[row] / 2, y, width: sizes[row] };
+    }
+  });
+  return layout;
 }
 
 /** Centres along the row of words, the level of each node (1: lowest), and the length of the row. */

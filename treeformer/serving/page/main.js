@@ -2,7 +2,7 @@
 
 import { isTree } from "./brackets.js";
 import { Details } from "./details.js";
-import { byId, create, percent } from "./page.js";
+import { byId, create, hideTooltip, percent } from "./page.js";
 import { Pane } from "./pane.js";
 import { ask, setToken } from "./service.js";
 import { copyLink, fromAddress, toAddress } from "./sharing.js";
@@ -136,7 +136,7 @@ function clear() {
   panes = [];
   byId("panes").replaceChildren();
   byId("panes").classList.remove("two");
-  byId("tooltip").hidden = true;
+  hideTooltip();
 }
 
 function showVerdicts() {
@@ -168,7 +168,9 @@ byId("question").addEventListener("submit", (event) => {
   } else read();
 });
 byId("text").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("question").requestSubmit();
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  byId("question").requestSubmit();
 });
 for (const id of ["compare", "task"]) {
   byId(id).addEventListener("change", () => {
@@ -178,5 +180,10 @@ for (const id of ["compare", "task"]) {
 }
 byId("layout").addEventListener("change", () => read());
 byId("share").addEventListener("click", copyLink);
+byId("more").addEventListener("click", () => {
+  const open = byId("options").classList.toggle("open");
+  byId("more").setAttribute("aria-expanded", String(open));
+});
+window.addEventListener("keydown", (event) => event.key === "Escape" && hideTooltip());
 window.addEventListener("hashchange", start);
 start();

@@ -16,6 +16,23 @@ export function create(name, attributes = {}, ...children) {
 
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 
+/** Show an explanation beside an element of the page or of a picture. */
+export function showTooltip(anchor, ...content) {
+  const tooltip = byId("tooltip");
+  tooltip.replaceChildren(...content);
+  tooltip.hidden = false;
+  const box = anchor.getBoundingClientRect();
+  const left = Math.min(Math.max(8, box.left + box.width / 2 - tooltip.offsetWidth / 2), innerWidth - tooltip.offsetWidth - 8);
+  const below = box.bottom + 8 + tooltip.offsetHeight < innerHeight;
+  tooltip.style.left = `${left}px`;
+  tooltip.style.top = `${below ? box.bottom + 8 : Math.max(8, box.top - 8 - tooltip.offsetHeight)}px`;
+}
+
+export function hideTooltip() {
+  byId("tooltip").hidden = true;
+}
+
+/** A menu with its label. */
 export function choice(label, options, chosen, change) {
   const select = create(
     "select",

@@ -1,7 +1,8 @@
 // One answer with its tree: the model, the class and the probabilities.
 
-import { isTree, parseTree, spanOf, textOf, isWord, partCount } from "./brackets.js";
-import { bars, byId, create, failureWarnings, percent } from "./page.js";
+import { isTree, isWord, parseTree, partCount, partOf, spanOf, textOf } from "./brackets.js";
+import { meaningOfLabel, meaningOfTag } from "./glossary.js";
+import { bars, create, failureWarnings, hideTooltip, percent, showTooltip } from "./page.js";
 import { copyBrackets, savePng, saveSvg } from "./sharing.js";
 import { TreeView } from "./view.js";
 
@@ -14,12 +15,12 @@ export class Pane {
     this.tree = parseTree(answer.tree);
     this.phrases = new Map(answer.phrases.map((phrase) => [phrase.span.join(), phrase]));
     this.phrases.set([0, this.tree.leaves.length].join(), answer);
-    this.box = create("section", { class: "pane", "aria-label": title }, this.#head());
+    this.box = create("section", { class: "pane", "aria-label": title }, this.#head(), this.#tools());
     container.append(this.box);
     this.view = new TreeView(this.box, `Tree of: ${isTree(answer.text) ? textOf(this.tree, partCount(this.tree) - 1) : answer.text}`, {
       select: (part) => select(this, part),
       point: (part, group) => this.#point(part, group),
-      leave: () => (byId("tooltip").hidden = true),
+      leave: hideTooltip,
     });
     this.view.show(this.tree, this.styles(), layout);
   }
@@ -29,7 +30,6 @@ export class Pane {
     const { colour } = this.#classOf(label);
     const badge = create("strong", { class: "badge" }, label);
     badge.style.backgroundColor = colour;
-    const button = (text, name, act) => create("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
     return create(
       "div",
       { class: "head" },
@@ -37,17 +37,21 @@ export class Pane {
       create("p", { class: "verdict" }, badge, ` ${percent(Math.max(...probabilities))}`),
       bars(this.model.classes, probabilities),
       ...failureWarnings(this.answer.failures),
-      create(
-        "div",
-        { class: "tools", role: "group", "aria-label": `Picture: ${this.title}` },
-        button("+", "Zoom in", () => this.view.zoom(1.25)),
-        button("−", "Zoom out", () => this.view.zoom(0.8)),
-        button("All", "Show all of the tree", () => this.view.fit()),
-        button("Reset", "Readable size", () => this.view.reset()),
-        button("SVG", "Download as SVG", () => saveSvg(this)),
-        button("PNG", "Download as PNG", () => savePng(this)),
-        button("Copy tree", "Copy the tree as brackets", () => copyBrackets(this)),
-      ),
+    );
+  }
+
+  #tools() {
+    const button = (text, name, act) => create("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
+    return create(
+      "div",
+      { class: "tools", role: "group", "aria-label": `Picture: ${this.title}` },
+      button("+", "Zoom in", () => this.view.zoom(1.25)),
+      button("−", "Zoom out", () => this.view.zoom(0.8)),
+      button("All", "Show all of the tree", () => this.view.fit()),
+      button("Reset", "Readable size", () => this.view.reset()),
+      button("SVG", "Download as SVG", () => saveSvg(this)),
+      button("PNG", "Download as PNG", () => savePng(this)),
+      button("Copy tree", "Copy the tree as brackets", () => copyBrackets(this)),
     );
   }
 
@@ -73,18 +77,19 @@ export class Pane {
 
   #point(part, group) {
     const phrase = this.phrase(part);
-    const tooltip = byId("tooltip");
-    if (!phrase) {
-      tooltip.hidden = true;
-      return;
-    }
-    tooltip.replaceChildren(create("p", {}, textOf(this.tree, part)), bars(this.model.classes, phrase.probabilities));
-    tooltip.hidden = false;
-    const box = group.getBoundingClientRect();
-    const left = Math.min(Math.max(8, box.left + box.width / 2 - tooltip.offsetWidth / 2), innerWidth - tooltip.offsetWidth - 8);
-    const below = box.bottom + 8 + tooltip.offsetHeight < innerHeight;
-    tooltip.style.left = `${left}px`;
-    tooltip.style.top = `${below ? box.bottom + 8 : Math.max(8, box.top - 8 - tooltip.offsetHeight)}px`;
+    const meaning = this.meaning(part);
+    showTooltip(
+      group,
+      create("p", { class: "quote" }, textOf(this.tree, part)),
+      ...(meaning ? [create("p", {}, meaning)] : []),
+      ...(phrase ? [bars(this.model.classes, phrase.probabilities)] : []),
+    );
+  }
+
+  /** What the label of a phrase or the tag of a word means. */
+  meaning(part) {
+    const { label, tag } = partOf(this.tree, part);
+    return isWord(this.tree, part) ? meaningOfTag(tag) : meaningOfLabel(label, this.model.language);
   }
 
   /** Draw the tree again in another layout. */

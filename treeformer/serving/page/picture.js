@@ -20,15 +20,15 @@ const fixed = (number) => number.toFixed(1);
 /**
  * A drawn tree: {group, layout, parts, links}.
  *
- * styles: {colour, mark, description} of each part, all of them optional.
+ * styles: {colour, mark, description} of each part, all of them optional; kind and room: see `layOut`.
  */
-export function drawTree(tree, styles, sideways) {
+export function drawTree(tree, styles, kind, room) {
   const words = tree.leaves.length;
   const labels = tree.nodes.map((node, index) => {
     const { mark } = styles[words + index] ?? {};
     return mark ? `${node.label} ${mark}` : node.label;
   });
-  const layout = layOut(tree, labels, sideways);
+  const layout = layOut(tree, labels, kind, room);
   const edges = svgElement("g", { class: "edges", "aria-hidden": "true" });
   const links = svgElement("g", { class: "links", "aria-hidden": "true", fill: "none" });
   const parts = [];
@@ -119,15 +119,17 @@ function pill(place, colour) {
   });
 }
 
-/** Lines from a part to its children: first away from the part, then across, then to the child. */
+/** Lines from a part to its children: first away from the part, then to the child; in an outline first down. */
 function edgesUnder(tree, layout, part) {
   return childrenOf(tree, part).map((child) => {
     const from = placeOf(tree, layout, part);
     const to = isWord(tree, child) ? layout.tags[child] : placeOf(tree, layout, child);
+    const right = isWord(tree, child) ? to.left - 4 : to.x - to.width / 2 - 5;
     let path;
-    if (layout.sideways) {
+    if (layout.kind === "outline") {
+      path = `M${fixed(from.x - from.width / 2 - 2)} ${fixed(from.y + REACH)}V${fixed(to.y)}H${fixed(right)}`;
+    } else if (layout.kind === "sideways") {
       const left = from.x + from.width / 2 + 5;
-      const right = isWord(tree, child) ? to.left - 4 : to.x - to.width / 2 - 5;
       path = `M${fixed(left)} ${fixed(from.y)}h5V${fixed(to.y)}H${fixed(right)}`;
     } else {
       const bottom = to.y - (isWord(tree, child) ? 8 : REACH);
@@ -155,9 +157,10 @@ export function link(tree, layout, source, target, strength, colour = "#b3380a")
     return ring;
   }
   const beside = Math.abs(from.y - to.y) < 5;
-  const bend = layout.sideways ? [40, 0] : [0, beside ? Math.min(64, 24 + Math.abs(to.x - from.x) / 6) : 0];
+  const upright = layout.kind === "upright";
+  const bend = !upright ? [40, 0] : [0, beside ? Math.min(64, 24 + Math.abs(to.x - from.x) / 6) : 0];
   const middle = [(from.x + to.x) / 2 + bend[0], (from.y + to.y) / 2 + bend[1]];
-  const end = to.y + (to.y < from.y || (beside && !layout.sideways) ? REACH : -REACH);
+  const end = to.y + (to.y < from.y || (beside && upright) ? REACH : -REACH);
   const path = `M${fixed(from.x)} ${fixed(from.y + REACH)}Q${fixed(middle[0])} ${fixed(middle[1])} ${fixed(to.x)} ${fixed(end)}`;
   return svgElement("path", { ...style, d: path });
 }

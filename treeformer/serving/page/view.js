@@ -4,6 +4,7 @@ import { childrenOf, parentOf, partCount } from "./brackets.js";
 import { drawTree, svgElement } from "./picture.js";
 
 const READABLE = 0.68;
+const FITTED = 0.5; // smallest scale of a tree that was drawn to fit, when its room shrinks
 const LARGEST = 4;
 const SMALLEST = 0.1;
 
@@ -24,12 +25,15 @@ export class TreeView {
     new ResizeObserver(() => this.#resized()).observe(this.svg);
   }
 
-  /** Draw a tree; orientation is auto, upright or sideways. */
-  show(tree, styles, orientation = "auto") {
+  /** Draw a tree; kind is upright, sideways, outline, or auto for the first of them that fits. */
+  show(tree, styles, kind = "auto") {
     this.tree = tree;
-    let picture = drawTree(tree, styles, orientation === "sideways");
-    if (orientation === "auto" && this.#room() / picture.layout.width < READABLE) picture = drawTree(tree, styles, true);
-    Object.assign(this, picture);
+    this.smallest = kind === "auto" ? FITTED : READABLE;
+    const kinds = kind === "auto" ? ["upright", "sideways", "outline"] : [kind];
+    for (const candidate of kinds) {
+      Object.assign(this, drawTree(tree, styles, candidate, this.#room()));
+      if (this.#room() / this.layout.width >= READABLE) break;
+    }
     this.svg.replaceChildren(this.group);
     this.current = partCount(tree) - 1;
     this.parts[this.current].setAttribute("tabindex", 0);
@@ -49,7 +53,8 @@ export class TreeView {
 
   /** Show the tree as large as it fits, but large enough to read. */
   reset() {
-    this.#place(Math.max(READABLE, Math.min(1.25, this.#room() / this.layout.width)));
+    const largest = this.layout.kind === "outline" ? 1 : 1.25;
+    this.#place(Math.max(this.smallest, Math.min(largest, this.#room() / this.layout.width)));
   }
 
   /** Show the whole tree, however small. */
@@ -62,7 +67,7 @@ export class TreeView {
     this.scale = scale;
     this.touched = false;
     const room = this.#room();
-    const tall = height ?? Math.min(Math.max(this.layout.height * scale, 160), 2600);
+    const tall = height ?? Math.max(this.layout.height * scale, 160);
     this.svg.setAttribute("height", Math.ceil(tall));
     this.x = Math.min(0, (this.layout.width - room / scale) / 2);
     this.y = Math.min(0, (this.layout.height - tall / scale) / 2);
@@ -166,10 +171,10 @@ export class TreeView {
     event.preventDefault();
   }
 
-  /** The part that an arrow key moves to; in a sideways tree the arrows are rotated. */
+  /** The part that an arrow key moves to; where words are in a column, the arrows are rotated. */
   #neighbour(key) {
     const rotated = { ArrowLeft: "ArrowUp", ArrowRight: "ArrowDown", ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" };
-    const direction = this.layout.sideways ? (rotated[key] ?? key) : key;
+    const direction = this.layout.kind !== "upright" ? (rotated[key] ?? key) : key;
     const { tree, current } = this;
     const above = parentOf(tree, current);
     const siblings = above < 0 ? [current] : childrenOf(tree, above);
