@@ -218,3 +218,12 @@ def test_the_page_of_all_results_is_up_to_date() -> None:
 def test_the_finding_comes_first() -> None:
     finding = "- SST-5: highest accuracy 48.0 ± 1.0 (Tree Transformer)."
     assert markdown(classification()).splitlines()[2] == finding
+
+
+def test_a_quick_version_has_no_significance_of_scores_that_mean_nothing() -> None:
+    for results in (classification(), recursion()):
+        page = markdown(results.model_copy(update={"quick": True}))
+        assert "| p |" not in page
+        assert "ahead by" not in page
+        assert "0.001" not in page
+        assert "0.001" in markdown(results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import treeformer
+from treeformer import __version__
 
 CAT = "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"
 HANGING = """
@@ -153,3 +155,54 @@ def test_the_message_for_an_error_is_one_line() -> None:
     result = treeformer("train", "recipes/sst5.yaml", "--data", "d", "--output", "o", "--set", "a\nb")
     assert result.returncode == 1
     assert result.stderr == "treeformer: --set a\\nb: expected key=value, as in training.updates=100\n"
+
+
+def typed(arguments: list[str], text: bytes) -> tuple[bytes, bytes]:
+    """Output and errors of a command whose input is typed on a terminal of 60 columns."""
+    keyboard, terminal = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "60"}
+    command = [sys.executable, "-m", "treeformer", *arguments]
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        os.write(keyboard, text + b"\x04")  # Ctrl-D
+        result = process.communicate(timeout=120)
+    os.close(keyboard)
+    os.close(terminal)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content"), [(["draw"], b"trees in brackets"), (["parse", "--tokenized"], b"text")]
+)
+def test_a_command_that_waits_for_the_keyboard_says_so(arguments: list[str], content: bytes) -> None:
+    output, errors = typed(arguments, CAT.encode() + b"\n")
+    assert output
+    hint = b"treeformer: reading " + content + b" from the keyboard; Ctrl-D ends, Ctrl-C stops\n"
+    assert errors.startswith(hint)
+
+
+def test_a_command_that_reads_a_pipe_gives_no_hint() -> None:
+    assert "keyboard" not in treeformer("draw", text=CAT).stderr
+
+
+def test_a_tree_that_is_wider_than_the_terminal_is_an_outline() -> None:
+    words = " ".join(f"(NN word{number})" for number in range(20))
+    screen, terminal = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "60"}
+    command = [sys.executable, "-m", "treeformer", "draw", f"(S (NP {words}) (VP (VBZ sleeps)))"]
+    subprocess.run(command, stdout=terminal, env=environment, check=True, timeout=120)
+    os.close(terminal)
+    lines = os.read(screen, 1 << 16).decode().splitlines()
+    os.close(screen)
+    assert lines[:3] == ["S", "├ NP", "│ ├ NN  word0"]
+    assert lines[-1] == "└ VP  sleeps"
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert treeformer("--version").stdout == f"treeformer {__version__}\n"
+
+
+def test_completion_can_be_installed() -> None:
+    script = treeformer("--show-completion", environment={**os.environ, "SHELL": "/bin/bash"}).stdout
+    assert "complete -o default" in script

@@ -1,11 +1,14 @@
 """Drawings as text: every word and label stands where it can be read."""
 
+import re
 import unicodedata
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.trees.strategies import plain_labels, trees
 from treeformer.trees import Tree, to_text
+from treeformer.trees.outline import columns, to_outline
 
 
 @given(trees(max_leaves=8))
@@ -47,3 +50,49 @@ def test_a_long_label_widens_the_columns_below_it() -> None:
     tree = Tree.from_brackets("(S (LONGLABEL (A a) (B b)) (OTHERLABEL (C c) (D d)))")
     (row,) = [line for line in to_text(tree).split("\n") if "LONG" in line]
     assert row.split() == ["LONGLABEL", "OTHERLABEL"]
+
+
+@given(trees(max_leaves=12, node_labels=plain_labels(), leaf_tags=plain_labels()), st.integers(30, 60))
+def test_an_outline_has_every_label_and_every_word_in_order(tree: Tree, width: int) -> None:
+    words = [f"w{number}" for number in range(len(tree.words))]
+    painted: list[int] = []
+    text = to_outline(
+        tree, words, tree.labels, width, lambda node, _: f"<{node}>", lambda leaf, _: f"[{leaf}]"
+    )
+    lines = text.split("\n")
+    order = [int(number) for number in re.findall(r"<(\d+)>", text)]
+    assert sorted(order) == list(range(len(tree)))
+    assert all(
+        order.index(parent) < order.index(node) for node, parent in enumerate(tree.parents) if parent >= 0
+    )
+    for node, (start, end) in enumerate(tree.spans):
+        (line,) = [line for line in lines if f"<{node}>" in line]
+        found = [int(number) for number in re.findall(r"\[(\d+)\]", line)]
+        assert found in ([], list(range(start, end)))
+        painted += found
+    alone = [int(number) for line in lines if "<" not in line for number in re.findall(r"\[(\d+)\]", line)]
+    assert {*painted, *alone} == set(range(len(words)))
+
+
+@given(trees(max_leaves=30, node_labels=plain_labels(), leaf_tags=plain_labels(), leaf_words=plain_labels()))
+def test_a_drawing_that_is_too_wide_becomes_an_outline_of_that_width(tree: Tree) -> None:
+    drawing = to_text(tree)
+    assert to_text(tree, width=10_000) == drawing
+    assert max(map(columns, to_text(tree, width=80).split("\n"))) <= 80
+
+
+def test_an_outline_is_read_from_left_to_right() -> None:
+    tree = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT the) (JJ grey) (NN mouse))))")
+    assert to_text(tree, width=25).split("\n") == [
+        "S",
+        "├ NP  the cat",
+        "└ VP  sees the grey mouse",
+        "  └ NP  the grey mouse",
+    ]
+    assert to_text(tree, width=22).split("\n") == [
+        "S",
+        "├ NP  the cat",
+        "└ VP",
+        "  ├ VBZ  sees",
+        "  └ NP  the grey mouse",
+    ]

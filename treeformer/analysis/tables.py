@@ -124,8 +124,9 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
     has_phrases = any(row.values(PHRASES) for row in rows)
     has_paper = any(_paper(results, row) != NOTHING for row in rows)
     paper = [_paper_heading(task)] if has_paper else []
-    phrases = [PHRASES, ahead, "p"] if has_phrases else []
-    lines = [["", *scores, "seeds", *paper, ahead, "p", *phrases, *costs]]
+    compared = [] if results.quick else [ahead, "p"]
+    phrases = [PHRASES, *compared] if has_phrases else []
+    lines = [["", *scores, "seeds", *paper, *compared, *phrases, *costs]]
     for row in rows:
         memory = [run.peak_memory for run in row.runs if run.peak_memory]
         minutes = [run.seconds / 60 for run in row.runs if run.seconds]
@@ -147,7 +148,9 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
 
 
 def _difference(results: Results, row: ResultRow, metric: str, split: str = "test") -> list[str]:
-    """The lead of the row's rival, with an interval where there is one, and p."""
+    """The lead of the row's rival, with an interval where there is one, and p; nothing in a quick version."""
+    if results.quick:
+        return []
     for one in results.comparisons:
         if (one.task, one.label, one.metric, one.split) == (row.task, row.label, metric, split):
             interval = "" if one.low is None else f" ({one.low:+.1f} to {one.high:+.1f})"
@@ -165,7 +168,7 @@ def _other_tests(results: Results, rows: Sequence[ResultRow]) -> str:
         for split in splits:
             name = _TESTS.get(split, split)
             cells[row.label, name] = _spread(row, split=split)
-            if split in compared:
+            if split in compared and not results.quick:
                 lead, p = _difference(results, row, row.metric, split)
                 cells |= {(row.label, f"{row.rival} ahead by"): lead, (row.label, "p"): p}
     return _pivot("accuracy", cells)

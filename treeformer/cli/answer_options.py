@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Recipe = Annotated[
     Path, typer.Argument(help="Name of a recipe, as `treeformer recipes` lists them, or a YAML file.")
 ]
-Device = Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda where there is one.")]
+Device = Annotated[
+    str | None, typer.Option(help="Device to compute on: cpu or cuda; default: cuda where there is one.")
+]
 Bf16 = Annotated[bool, typer.Option("--bf16", help="Compute in bfloat16.")]
 Trees = Annotated[bool, typer.Option("--trees", help="The input is trees in brackets.")]
 Batch = Annotated[int, typer.Option(min=1, help="Number of sources that are decoded together.")]

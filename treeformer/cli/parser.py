@@ -25,7 +25,8 @@ def install(
         Path | None, typer.Option(help="Target folder; default: CORENLP_HOME, else the user's data folder.")
     ] = None,
     language: Annotated[
-        list[str] | None, typer.Option(help="en, de or fr; can be repeated. Default: en.")
+        list[str] | None,
+        typer.Option(help="Language to install: en, de or fr; may be repeated. Default: en."),
     ] = None,
 ) -> None:
     """Install a parser with Maven. Files that are already there are not downloaded again.
@@ -44,7 +45,9 @@ def train(
     recipe: option.Recipe,
     data: Annotated[Path, typer.Option(help="Folder with the files that the recipe names.")],
     output: Annotated[Path, typer.Option(help="Folder of the trained parser.")],
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda if available.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device to compute on: cpu or cuda; default: cuda where there is one.")
+    ] = None,
 ) -> None:
     """Train an embedded parser from a recipe.
 
@@ -60,7 +63,9 @@ def recombine_trees(
     trees: Annotated[Path, typer.Argument(help="A file of trees.")],
     count: Annotated[int, typer.Option(min=1, help="Number of sentences to write.")],
     language: Annotated[str, typer.Option(help="Language of the text: en, de or fr.")] = "en",
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other sentences.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the choice; another one gives other sentences.")
+    ] = 1,
 ) -> None:
     """Write new sentences made of phrases of a treebank, one per line, as text for a parser to label.
 

@@ -16,7 +16,7 @@ _JOBS_PER_GPU = 8  # trainings are small
 
 
 def command(
-    name: Annotated[str, typer.Argument(help=f"{_NAMES}.")],
+    name: Annotated[str, typer.Argument(help=f"Table or figure: {_NAMES}.")],
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data; not needed if all corpora are prepared.")
     ] = None,
@@ -55,7 +55,12 @@ def command(
         float | None,
         typer.Option(help="Time limit in minutes; running commands save and stop.", rich_help_panel=_RUN),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.", rich_help_panel=_RUN)] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="Device to compute on: cpu or cuda; default: cuda where there is one.", rich_help_panel=_RUN
+        ),
+    ] = None,
     commit: Annotated[
         str | None, typer.Option(help="Commit of the source; default: ask git.", rich_help_panel=_RUN)
     ] = None,

@@ -19,7 +19,9 @@ def command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key, as in training.updates=100."),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; default: cuda if available.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device to compute on: cpu or cuda; default: cuda where there is one.")
+    ] = None,
 ) -> None:
     """Train a model. Ctrl-C saves a checkpoint, and the same command resumes.
 

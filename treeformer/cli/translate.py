@@ -12,6 +12,7 @@ import typer
 
 from treeformer.cli import answer_options as option
 from treeformer.cli.answer_options import in_chunks, inputs_of, report_failures
+from treeformer.cli.terminal import hint_about_input
 
 _CHUNK = 2048  # lines that are sorted by length together
 
@@ -43,6 +44,8 @@ def command(
     if n_best > 1 and not as_json:
         raise ValueError("--n-best: expected with --json, a line of text has room for one translation")
     translator = Translator.from_pretrained(model, device=device, bf16=bf16, batch=batch)
+    if file is None:
+        hint_about_input("lines of text")
     lines = numbered_lines(file or sys.stdin)
     inputs = inputs_of(lines, trees=trees, name=str(file or "<stdin>"))
     for chunk in in_chunks(inputs, _CHUNK):

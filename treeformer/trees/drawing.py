@@ -4,7 +4,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable
 
-from .placement import Placement, character_width, place
+from .outline import columns, to_outline
+from .placement import Placement, place
 from .tree import Tree
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
@@ -20,8 +21,16 @@ def _as_it_is(number: int, text: str) -> str:
     return text
 
 
-def to_text(tree: Tree, *, paint_node: Paint = _as_it_is, paint_word: Paint = _as_it_is) -> str:
+def to_text(
+    tree: Tree,
+    *,
+    paint_node: Paint = _as_it_is,
+    paint_word: Paint = _as_it_is,
+    width: int | None = None,
+) -> str:
     """The tree as lines of text: labels joined by box characters, tags and words in the two lowest rows.
+
+    If that is wider than ``width`` columns, it is an outline instead: a line for each phrase.
 
     ``paint_node`` and ``paint_word`` take an index and a label or word, and may add characters without width,
     for instance the colour codes of a terminal.
@@ -38,8 +47,10 @@ def to_text(tree: Tree, *, paint_node: Paint = _as_it_is, paint_word: Paint = _a
      the  cat   sleeps  well
     """
     words, tags, labels = (list(map(_printable, texts)) for texts in (tree.words, tree.tags, tree.labels))
-    leaf_widths = [max(_width(word), _width(tag)) for word, tag in zip(words, tags, strict=True)]
-    placement = place(tree, leaf_widths, [_width(label) for label in labels], _GAP)
+    leaf_widths = [max(columns(word), columns(tag)) for word, tag in zip(words, tags, strict=True)]
+    placement = place(tree, leaf_widths, [columns(label) for label in labels], _GAP)
+    if width is not None and placement.width > width:
+        return to_outline(tree, words, labels, width, paint_node, paint_word)
     bottom = 2 * placement.levels[-1]
     canvas: Canvas = defaultdict(dict)
     _draw_lines(canvas, tree, placement, bottom)
@@ -80,7 +91,7 @@ def _draw_lines(canvas: Canvas, tree: Tree, placement: Placement, bottom: int) -
 
 def _write(canvas: Canvas, row: int, center: float, text: str, painted: str) -> None:
     """Write ``text`` centred at ``center``; its first column holds the painted text, the others nothing."""
-    width = _width(text)
+    width = columns(text)
     first = int(center) - (width - 1) // 2
     canvas[row].update({first + offset: "" for offset in range(width)})
     canvas[row][first] = painted
@@ -89,11 +100,6 @@ def _write(canvas: Canvas, row: int, center: float, text: str, painted: str) -> 
 def _joined(line: dict[int, str]) -> str:
     """The columns of a line as text, with spaces in empty columns."""
     return "".join([line.get(column, " ") for column in range(max(line) + 1)])
-
-
-def _width(text: str) -> int:
-    """Columns that ``text`` takes on a terminal."""
-    return sum(map(character_width, text))
 
 
 def _printable(text: str) -> str:
