@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.machine import cores, cpu_quota
+from treeformer.machine import cores, cpu_quota, limit_threads, threads
 
 
 def write(file: Path, text: str) -> None:
@@ -55,3 +55,19 @@ def test_cores_are_those_that_the_process_may_use() -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "1\n"
     assert 1 <= cores() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("value", ["", "0", "many", "100000"])
+def test_threads_are_as_many_as_cores_without_a_smaller_limit(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    assert threads() == cores()
+
+
+def test_a_limit_holds_for_this_process_and_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    limit_threads(1)
+    script = "import torch; from treeformer.machine import threads; print(threads(), torch.get_num_threads())"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (threads(), run.stdout) == (1, "1 1\n")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -27,6 +28,19 @@ def cores() -> int:
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cpu_quota()
     return allowed if quota is None else max(1, min(allowed, round(quota)))
+
+
+def threads() -> int:
+    """The number of threads to compute with: `cores`, or fewer if ``OMP_NUM_THREADS`` says so."""
+    limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return min(cores(), int(limit)) if limit.isdigit() and int(limit) else cores()
+
+
+def limit_threads(count: int) -> None:
+    """Let this process, and those that it starts, compute with this number of threads at most."""
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(count)
 
 
 def cpu_quota(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> float | None:

@@ -80,6 +80,18 @@ def test_company_does_not_matter(parser: Parser) -> None:
     assert together == [parser.parse_tokens([sentence])[0] for sentence in sentences]
 
 
+def test_threads_share_batches_without_changing_a_tree(
+    parser: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = [(["very"] * size + text.split()) for size in range(12) for text in SENTENCES]
+    monkeypatch.setattr("treeformer.parsing.embedded.threads", lambda: 3)
+    shared = load_parser("en", batch_words=40)
+    assert shared.parse_tokens(sentences) == parser.parse_tokens(sentences)
+    monkeypatch.setattr(shared, "_parse_batch", lambda batch: 1 // 0)
+    with pytest.raises(ZeroDivisionError):  # an error in a thread reaches the caller
+        shared.parse_tokens(sentences)
+
+
 @pytest.mark.parametrize("length", [1, 200, 300, 301, 2000])
 def test_sentences_of_any_length_give_one_tree(parser: Parser, length: int) -> None:
     (tree,) = parser.parse_tokens([["buffalo"] * length])

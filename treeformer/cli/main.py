@@ -33,6 +33,7 @@ def main() -> None:
         signal.signal(number, _interrupt)
     try:
         _prepare_streams()
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads of torch that wait leave the core
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # errors are printed here, in one line
         _run()
     except KeyboardInterrupt:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -12,6 +11,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from treeformer.chunking import split_by_total
+from treeformer.machine import limit_threads
 from treeformer.parsing.failures import Failure
 from treeformer.parsing.lifeline import blocked_interrupts, end_with_parent, ignore_interrupts
 from treeformer.parsing.line_parser import LineParser
@@ -86,7 +86,7 @@ def _start_process(line_parser: LineParser, lifeline: Connection) -> None:
     global _line_parser
     ignore_interrupts()
     end_with_parent(lifeline)
-    os.environ["OMP_NUM_THREADS"] = "1"  # before torch is loaded: workers share the cores
+    limit_threads(1)  # workers share the cores
     _line_parser = line_parser
 
 

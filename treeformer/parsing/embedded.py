@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from treeformer.chunking import split_by_padding, split_by_sizes
 from treeformer.extras import require
+from treeformer.machine import threads
 from treeformer.parsing.analysis import Network
 from treeformer.parsing.description import read_parser
 from treeformer.parsing.lexicon import Lexicon
@@ -33,7 +35,7 @@ class EmbeddedParser(Parser):
     >>> print(parser.parse(["The cat sleeps well."])[0])
     (ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps) (ADVP (RB well))) (. .)))
 
-    On the CPU the network is computed by onnxruntime in float32; a GPU and bfloat16 need torch.
+    On the CPU onnxruntime computes in float32, one batch on each core; a GPU and bfloat16 need torch.
 
     Args:
         folder: written by `treeformer parser train`.
@@ -57,7 +59,9 @@ class EmbeddedParser(Parser):
         self._tags = description.tags
         self._lexicon = Lexicon(description.words, description.sizes.buckets)
         self._network = _network(description.sizes, weights, str(device), bf16)
-        self.batch_words = batch_words or (2000 if str(device) == "cpu" else 32_000)
+        on_cpu = str(device) == "cpu"
+        self.batch_words = batch_words or (2000 if on_cpu else 32_000)
+        self._batches_at_once = threads() if on_cpu and not bf16 else 1
 
     def parse_tokens(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
         """One tree for each sentence, whose leaves are exactly the given tokens."""
@@ -68,14 +72,23 @@ class EmbeddedParser(Parser):
             pieces += [sentence[start : start + LONGEST] for start in starts]
             counts.append(len(starts))
         trees: dict[int, Tree] = {}
-        by_length = sorted(range(len(pieces)), key=lambda index: len(pieces[index]))
-        batches = split_by_padding(by_length, lambda index: len(pieces[index]), budget=self.batch_words)
-        for batch in batches:
-            trees.update(zip(batch, self._parse_batch([pieces[index] for index in batch]), strict=True))
+        # the longest first: what threads wait for at the end is short
+        by_length = sorted(range(len(pieces)), key=lambda index: len(pieces[index]), reverse=True)
+        batches = list(split_by_padding(by_length, lambda index: len(pieces[index]), budget=self.batch_words))
+        parsed = self._parse_batches([[pieces[index] for index in batch] for batch in batches])
+        for batch, batch_trees in zip(batches, parsed, strict=True):
+            trees.update(zip(batch, batch_trees, strict=True))
         in_order = [trees[index] for index in range(len(pieces))]
         return [
             parts[0] if len(parts) == 1 else _join_pieces(parts) for parts in split_by_sizes(in_order, counts)
         ]
+
+    def _parse_batches(self, batches: list[list[tuple[str, ...]]]) -> Iterable[list[Tree]]:
+        """The trees of each batch. Threads take batches one by one, so none waits for a slower one."""
+        if min(self._batches_at_once, len(batches)) < 2:
+            return map(self._parse_batch, batches)
+        with ThreadPoolExecutor(self._batches_at_once) as pool:
+            return list(pool.map(self._parse_batch, batches))
 
     def _parse_batch(self, sentences: list[tuple[str, ...]]) -> list[Tree]:
         """One tree for each sentence, by one pass of the network."""

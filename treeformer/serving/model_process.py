@@ -36,7 +36,7 @@ class ProcessSettings:
     translation: folder of a model that translates, if there is one.
     limits: limits of the service.
     device: cpu or cuda; by default a GPU where there is one.
-    threads: number of threads of the process; None for the default of torch.
+    threads: number of threads of the process; None for all cores.
     imports: modules that register systems or parsers.
     """
 
@@ -175,11 +175,11 @@ def _main(connection: Connection, settings: ProcessSettings, spare: bool, abando
 def _load_and_answer(connection: Connection, settings: ProcessSettings, spare: bool, abandoned: Any) -> None:
     import torch
 
-    from treeformer.machine import chosen_device
+    from treeformer.machine import chosen_device, limit_threads
     from treeformer.serving.engine import Engine
 
     if settings.threads is not None:
-        torch.set_num_threads(settings.threads)
+        limit_threads(settings.threads)
     try:
         if spare and chosen_device(settings.device).type != "cpu":
             connection.send(None)
