@@ -26,7 +26,7 @@ def tooltip(page: Page, expected: str) -> str:
         (
             TEXT,
             "@NP: gorgeous",
-            "@NP: part of NP (noun phrase). The model reads trees whose phrases have two",
+            "@NP: part of NP (noun phrase). The model reads trees whose phrases",
         ),
         (TEXT, "word gorgeous", "JJ: adjective."),
         (TEXT, "word ,", ",: punctuation."),
