@@ -29,13 +29,14 @@ def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     first, empty, last = map(json.loads, result.stdout.splitlines())
     (found,) = Classifier.from_pretrained(run, device="cpu")(["A good film."])
-    assert list(first) == ["text", "label", "probabilities", "tree", "phrases", "failures"]
+    more = ("phrases_taught", "effects")
+    assert list(first) == ["text", "label", "probabilities", "tree", "phrases", "failures", *more]
     assert first["label"] == found.label
     assert first["tree"] == str(found.tree)
     assert list(first["phrases"][0]) == ["span", "label", "text", "probabilities"]
     assert [tuple(phrase["span"]) for phrase in first["phrases"]] == [one.span for one in found.phrases]
-    nothing: dict[str, object] = {"probabilities": [], "phrases": [], "failures": []}
-    assert empty == {"text": "", "label": None, "tree": None, **nothing}
+    nothing: dict[str, object] = {"probabilities": [], "phrases": [], "failures": [], "effects": []}
+    assert empty == {"text": "", "label": None, "tree": None, "phrases_taught": True, **nothing}
     assert last["text"] == "Bad"
 
 
@@ -49,6 +50,37 @@ def test_classify_shows_the_text_its_label_and_its_tree(runs: Path, tmp_path: Pa
     assert "@NP" in output("classify", *model, "--trees", brackets)
     output("classify", *model, "A good film.", "--svg", tmp_path / "tree.svg")
     assert (tmp_path / "tree.svg").read_text().startswith("<svg")
+
+
+def test_classify_explains_what_phrases_contribute(runs: Path, tmp_path: Path) -> None:
+    model = ("--model", runs / "sentiment-tree-transformer", "--device", "cpu")
+    (found,) = Classifier.from_pretrained(model[1], device="cpu").explain(["A good film."])
+    printed = json.loads(output("classify", *model, "--explain", "--json", "A good film."))
+    assert list(printed["effects"][0]) == ["span", "text", "towards", "log_odds", "without"]
+    assert [one["towards"] for one in printed["effects"]] == [one.towards for one in found.effects]
+    assert "without it: " in output("classify", *model, "--explain", "A good film.")
+    output("classify", *model, "--explain", "A good film.", "--svg", tmp_path / "tree.svg")
+    assert "without it: " in (tmp_path / "tree.svg").read_text()
+
+
+def test_labels_of_phrases_that_were_not_taught_are_not_shown_as_if_they_were(
+    runs: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(runs / "sentiment-tree-transformer", run)
+    (run / "checksums.json").unlink()
+    settings = json.loads((run / "processor.json").read_text())
+    assert settings["phrases_taught"]
+    (run / "processor.json").write_text(json.dumps({**settings, "phrases_taught": False}))
+    command = ("classify", "--model", run, "--device", "cpu", "A good film.")
+    assert "without it: " in output(*command)
+    shown = output(*command, "--no-explain")
+    assert "without it: " not in shown
+    assert "taught labels of whole texts" in shown
+    output(*command, "--no-explain", "--svg", tmp_path / "tree.svg")
+    assert (tmp_path / "tree.svg").read_text().count("; not taught</title>") > 3
+    printed = json.loads(output(*command, "--json"))
+    assert (printed["phrases_taught"], printed["effects"]) == (False, [])
 
 
 GRUMPY = """

@@ -175,6 +175,23 @@ def test_each_word_is_in_one_window_unless_it_is_in_none_as_a_whole(lower_case: 
                 assert len({*windows[owners == word].tolist()}) == 1
 
 
+def test_hidden_words_are_masked_in_every_window_and_others_are_not() -> None:
+    generator = random.Random(3)
+    link = linker(word_pieces(lower_case=True), 42).link
+    mask, capacity = IDS["[MASK]"], 40
+    for _ in range(100):
+        words = [generator.choice(["the", "films", "unfilmable", "a1b2"]) for _ in range(60)]
+        hidden = set(generator.sample(range(60), 7))
+        plain, masked = link(words), link(words, hidden=hidden)
+        np.testing.assert_array_equal(plain.piece_words, masked.piece_words)
+        lengths = [len(bert_pieces(word, lower_case=True)) for word in words]
+        owners = np.repeat(np.arange(60), lengths)  # of the pieces of the text
+        starts = window_starts(len(owners), capacity) if len(owners) > capacity else np.zeros(1, int)
+        shown = [[NO_WORD, *owners[start : start + capacity], NO_WORD] for start in starts]
+        expected = np.where(np.isin(np.concatenate(shown), list(hidden)), mask, plain.piece_ids)
+        np.testing.assert_array_equal(masked.piece_ids, expected)
+
+
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.data())
 def test_a_piece_is_of_the_word_with_most_of_its_characters(lengths: list[int], data: st.DataObject) -> None:
     labels = [NO_WORD]

@@ -31,6 +31,25 @@ def test_classify_answers_as_the_command_prints(service: ServiceProcess) -> None
         assert close(phrase["probabilities"], expected["probabilities"])
 
 
+def test_effects_are_those_that_the_command_prints(service: ServiceProcess) -> None:
+    answer = service.ask("classify", inputs=[TEXT, "Bad."], effects=True).json()["answers"][0]
+    printed = json.loads(treeformer("classify", "--explain", "--json", TEXT).stdout)
+    assert answer["phrases_taught"]
+    assert len(answer["effects"]) == len(printed["effects"]) == len(answer["phrases"])
+    for effect, expected in zip(answer["effects"], printed["effects"], strict=True):
+        assert effect.keys() == {"span", "towards", "log_odds", "without"}
+        assert effect["span"] == expected["span"]
+        assert close(effect["log_odds"], expected["log_odds"])
+        assert close(effect["without"], expected["without"])
+    long = service.ask("classify", inputs=["good " * 161], effects=True)
+    assert (long.status_code, long.json()["limit"]) == (422, "words")
+
+
+def test_effects_of_a_model_that_reads_words_alone(service: ServiceProcess) -> None:
+    answer = service.ask("classify", inputs=["the great story"], model="other", effects=True).json()
+    assert [effect["span"] for effect in answer["answers"][0]["effects"]][-1] == [0, 3]
+
+
 def test_an_answer_grows_with_the_text_and_not_with_its_square(service: ServiceProcess) -> None:
     """One phrase of n words holds n + n - 1 phrases, of up to n words each."""
 
@@ -103,6 +122,7 @@ def test_models_lists_what_is_loaded(service: ServiceProcess) -> None:
     about = service.client.get("/v1/models").json()
     assert [model["name"] for model in about["models"]] == ["main", "other"]
     assert about["models"][0]["classes"][-1] == {"name": "very positive", "mark": "++", "colour": "#79c26f"}
+    assert [model["phrases_taught"] for model in about["models"]] == [True, False]
     assert about["parsers"] == ["embedded"]
     assert about["translation"] == "translation-tree-transformer"
 

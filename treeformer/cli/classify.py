@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +16,16 @@ from treeformer.cli.answer_options import in_chunks, inputs_of, report_failures
 
 if TYPE_CHECKING:
     from treeformer.cli.answer_options import Input
+    from treeformer.data.reading import Reading
     from treeformer.inference.answers import Classification
     from treeformer.inference.classifier import Classifier
 
+    Answers = Callable[[list[Reading]], list[Classification]]
+
 _CHUNK = 512
+_UNTAUGHT = (
+    "The model was taught labels of whole texts: those of words and phrases mean nothing, see --explain."
+)
 
 
 def command(
@@ -34,6 +41,13 @@ def command(
     svg: Annotated[
         Path | None, typer.Option(help="Write the picture of the tree to this file, - for standard output.")
     ] = None,
+    explain: Annotated[
+        bool | None,
+        typer.Option(
+            help="Show the effect of every phrase instead of its label; default: in pictures of models that "
+            "were never taught labels of phrases."
+        ),
+    ] = None,
     device: option.Device = None,
     bf16: option.Bf16 = False,
 ) -> None:
@@ -41,10 +55,14 @@ def command(
 
     treeformer classify --model runs/sst5 "a gorgeous, witty, seductive movie."
 
+    With --explain colours show what each phrase contributes: the class that it speaks for, how much it raises
+    the log-odds of that class, and the answer without it. A text of 20 words takes about 5 times as long.
+
     With --json an empty line of standard input gives an object whose label is null.
     """
     from treeformer.data.reading import answer_each
     from treeformer.inference.classifier import Classifier
+    from treeformer.inference.effects import explained
     from treeformer.trees.files import numbered_lines
 
     if texts and not all(text.strip() for text in texts):
@@ -52,12 +70,15 @@ def command(
     source = enumerate(texts, start=1) if texts else numbered_lines(sys.stdin)
     inputs = inputs_of(source, trees=trees, name="TEXT" if texts else "<stdin>")
     classifier = Classifier.from_pretrained(model, device=device, bf16=bf16)
+    if explain is None:
+        explain = not (as_json or classifier.phrases_taught)
+    answers = partial(explained, classifier) if explain else classifier.classify
     if svg is not None:
-        _draw(classifier, list(inputs), svg)
+        _draw(classifier, answers, list(inputs), svg)
         return
-    for chunk in in_chunks(inputs, _CHUNK):
+    for chunk in in_chunks(inputs, 1 if explain else _CHUNK):
         readings = classifier.processor.read(chunk)
-        for item, answer in zip(chunk, answer_each(readings, classifier.classify), strict=True):
+        for item, answer in zip(chunk, answer_each(readings, answers), strict=True):
             if answer is not None:
                 report_failures(answer.failures)
             print(_json_line(str(item), answer) if as_json else _drawing(classifier, answer))
@@ -75,6 +96,8 @@ def _json_line(text: str, answer: Classification | None) -> str:
         "tree": None,
         "phrases": [],
         "failures": [],
+        "phrases_taught": True,
+        "effects": [],
     }
     return json.dumps(content if answer is None else as_json(answer), ensure_ascii=False, allow_nan=False)
 
@@ -83,10 +106,14 @@ def _drawing(classifier: Classifier, answer: Classification | None) -> str:
     """The text, its label, and its tree, coloured on a terminal."""
     if answer is None:
         return ""
+    from treeformer.inference.effect_pictures import explained_text
     from treeformer.inference.pictures import classified_text
 
-    tree = classified_text(answer, classifier.classes, _paint())
-    return f"{answer.text}\n{answer.label} ({max(answer.probabilities):.0%})\n{tree}\n"
+    draw = explained_text if answer.effects else classified_text
+    tree = draw(answer, classifier.classes, _paint())
+    untaught = answer.phrases and not (answer.phrases_taught or answer.effects)
+    note = f"{_UNTAUGHT}\n" if untaught else ""
+    return f"{answer.text}\n{answer.label} ({max(answer.probabilities):.0%})\n{tree}\n{note}"
 
 
 def _paint() -> Callable[[str, str], str]:
@@ -103,13 +130,15 @@ def _paint() -> Callable[[str, str], str]:
     return lambda text, colour: Style(color="black", bgcolor=colour).render(text, color_system=system)
 
 
-def _draw(classifier: Classifier, inputs: list[Input], svg: Path) -> None:
+def _draw(classifier: Classifier, answers: Answers, inputs: list[Input], svg: Path) -> None:
     from treeformer.cli.pictures import write_picture
+    from treeformer.inference.effect_pictures import explained_svg
     from treeformer.inference.pictures import classified_svg
 
     if len(inputs) != 1:
         raise ValueError(f"--svg draws one tree, got {len(inputs)} texts")
-    [answer] = classifier(inputs)
+    [answer] = answers(classifier.processor.read_all(inputs))
     report_failures(answer.failures)
-    picture = classified_svg(answer, classifier.classes)
+    draw = explained_svg if answer.effects else classified_svg
+    picture = draw(answer, classifier.classes)
     write_picture(picture, svg)

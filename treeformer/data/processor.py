@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -26,6 +27,7 @@ from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, unescape
 from treeformer.data.vocabulary import (
     TOKENIZER,
+    UNKNOWN,
     SubwordVocabulary,
     Vocabulary,
     WordVocabulary,
@@ -81,6 +83,7 @@ class ProcessorSettings(Settings):
     labels: NodeLabels  #: labels of nodes; ``<unk>`` and ``DOC`` first
     classes: tuple[str, ...]  #: empty for translation
     halves: bool  #: accuracy asks only which half of the classes is likelier
+    phrases_taught: bool = True  #: the model learnt from labels of phrases, and not of whole texts alone
     target_language: str | None = None
     target_tokens: Tokens | None = None
     encoder: EncoderFacts | None = None  #: leaves are whole words, linked with the pieces of this encoder
@@ -147,6 +150,7 @@ class TreeProcessor:
             labels=label_list(labels),
             classes=tuple(classes),
             halves=False,
+            phrases_taught=False,
         )
         return cls(vocabulary, settings)
 
@@ -181,6 +185,12 @@ class TreeProcessor:
         settings = self.settings.model_copy(update={"encoder": facts})
         processor = TreeProcessor(self.vocabulary, settings, self._folder)
         processor._encoder_tokenizer = self._encoder_tokenizer
+        return processor
+
+    def for_model(self, *, phrases_taught: bool) -> TreeProcessor:
+        """This processor for a model that learns from labels of phrases, or of whole texts alone."""
+        processor = copy.copy(self)
+        processor.settings = self.settings.model_copy(update={"phrases_taught": phrases_taught})
         return processor
 
     @property
@@ -296,6 +306,17 @@ class TreeProcessor:
             example = example._replace(**self._linker.link(tree.words)._asdict())
         text = " ".join(tree.words) if text is None else text
         return Reading(text, tree, example, starts, tuple(parts), tuple(failures))
+
+    def hide(self, reading: Reading, words: Collection[int]) -> Example:
+        """The example of a reading in which these words are unknown; the tree and its labels stay."""
+        example = reading.example
+        ids = example.input_ids.copy()
+        for word in words:
+            ids[reading.piece_starts[word] : reading.piece_starts[word + 1]] = UNKNOWN
+        example = example._replace(input_ids=ids)
+        if self._linker is not None:
+            example = example._replace(**self._linker.link(reading.tree.words, hidden=words)._asdict())
+        return example
 
     def _shape(self, tree: Tree, *, exact: bool) -> Tree:
         """The tree of one sentence as models read it, over whole words."""

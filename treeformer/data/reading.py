@@ -14,7 +14,7 @@ from treeformer.data.examples import Example, integers
 from treeformer.data.vocabulary import IGNORED
 from treeformer.parsing.failures import Failure
 from treeformer.trees import Tree
-from treeformer.trees.shape import Span
+from treeformer.trees.shape import Span, post_order
 
 Answer = TypeVar("Answer")
 
@@ -46,6 +46,18 @@ class Reading:
     def leaves(self) -> int:
         """The number of pieces."""
         return self.piece_starts[-1]
+
+    @cached_property
+    def places_of_spans(self) -> dict[Span, int]:
+        """The place of each span of a word or node, in post-order; a node replaces a word of its span."""
+        words = len(self.tree.words)
+        places = {(word, word + 1): self.place_of[word] for word in range(words)}
+        places |= dict(zip(self.tree.spans, self.place_of[words:], strict=True))
+        return {span: places[span] for span in sorted(places, key=post_order)}
+
+    def text_of(self, span: Span) -> str:
+        """The words of a span, with spaces between them."""
+        return " ".join(self.tree.words[slice(*span)])
 
     @cached_property
     def part_of(self) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ _TREEBANK = {
     "-LCB-": "{",
     "-RCB-": "}",
 }
+_MASKS = ("[MASK]", "<mask>")  # what encoders call the piece that hides a word
 _ESCAPED = re.compile(r"\\([/*])")
 
 
@@ -73,6 +74,8 @@ class Linker:
 
     def __init__(self, tokenizer: Tokenizer, *, window: int, unknown: int) -> None:
         self._tokenizer, self._unknown = tokenizer, unknown
+        masks = [tokenizer.token_to_id(mask) for mask in _MASKS]
+        self._mask = next((mask for mask in masks if mask is not None), unknown)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._tokenizer.encode_special_tokens = True
@@ -84,9 +87,11 @@ class Linker:
         if self._capacity < 2:
             raise ValueError(f"window: expected room for at least 2 pieces, got {window} with special pieces")
 
-    def link(self, words: Sequence[str]) -> Pieces:
-        """The pieces of a text of at least one word."""
+    def link(self, words: Sequence[str], *, hidden: Collection[int] = ()) -> Pieces:
+        """The pieces of a text of at least one word; those of ``hidden`` words are the mask, or unknown."""
         ids, owners = self._pieces([plain_word(word) for word in words])
+        if hidden:
+            ids = np.where(np.isin(owners, list(hidden)), np.int32(self._mask), ids)
         if len(ids) <= self._capacity:
             return self._windowed(ids, owners[None], np.zeros(1, np.int64), len(ids))
         starts = window_starts(len(ids), self._capacity)

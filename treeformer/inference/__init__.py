@@ -6,14 +6,23 @@ The classes of models are loaded on first use, so that the answers alone do not 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from treeformer.inference.answers import Classification, Phrase, Translation
+from treeformer.inference.answers import Classification, Effect, Phrase, Translation
 
 if TYPE_CHECKING:
     from treeformer.inference.attending import Attended, attend
     from treeformer.inference.classifier import Classifier
     from treeformer.inference.translator import Translator
 
-__all__ = ["Attended", "Classification", "Classifier", "Phrase", "Translation", "Translator", "attend"]
+__all__ = [
+    "Attended",
+    "Classification",
+    "Classifier",
+    "Effect",
+    "Phrase",
+    "Translation",
+    "Translator",
+    "attend",
+]
 
 _LAZY = {
     "Attended": "attending",

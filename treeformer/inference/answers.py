@@ -31,6 +31,28 @@ class Phrase:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """What a word or phrase contributes to the class of a text.
+
+    log_odds: how much it raises the log-odds (natural logarithm) of each class: the mean of its effect beside
+        all other words and of its effect beside unknown words.
+    towards: the class that it raises most; None if it changes nothing, like an unknown word.
+    without: probabilities of all classes for the text in which its words are unknown.
+    """
+
+    span: Span  #: span of words, half-open
+    text: str
+    towards: str | None
+    log_odds: tuple[float, ...]
+    without: tuple[float, ...]
+
+    @property
+    def strength(self) -> float:
+        """How much it raises the log-odds of the class that it raises most."""
+        return max(self.log_odds)
+
+
+@dataclass(frozen=True)
 class Classification:
     """The class of a text, and of every phrase in it.
 
@@ -39,8 +61,10 @@ class Classification:
     probabilities: probabilities of all classes, in their order.
     tree: the tree the model read, over whole words.
     phrases: every word and phrase in post-order, the whole text last; empty for models that read words
-        alone. A model that was trained on labels of whole texts was never taught labels of phrases.
+        alone.
     failures: sentences that the parser failed on; their trees are flat.
+    phrases_taught: the model learnt from labels of phrases. If not, those in ``phrases`` mean nothing.
+    effects: of every word and phrase, in the same order; empty unless asked for, see `Classifier.explain`.
     """
 
     text: str
@@ -49,12 +73,16 @@ class Classification:
     tree: Brackets
     phrases: tuple[Phrase, ...]
     failures: tuple[Failure, ...] = ()
+    phrases_taught: bool = True
+    effects: tuple[Effect, ...] = ()
 
     def _repr_svg_(self) -> str:
-        """The picture that a notebook shows: the tree with every phrase in the colour of its class."""
+        """The picture that a notebook shows: the tree in the colours of effects, else of classes."""
+        from treeformer.inference.effect_pictures import explained_svg
         from treeformer.inference.pictures import classes_of, classified_svg
 
-        return classified_svg(self, classes_of(self), adaptive=True)
+        draw = explained_svg if self.effects else classified_svg
+        return draw(self, classes_of(self), adaptive=True)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from treeformer.data.batching import input_tensors
 from treeformer.data.examples import ExampleList, Examples
 from treeformer.data.reading import Reading
 from treeformer.inference.answers import Classification, Phrase, check_answers
+from treeformer.inference.effects import explained
 from treeformer.inference.loading import Loaded, load_run
 from treeformer.trees import Tree
 
@@ -52,9 +53,21 @@ class Classifier:
         """The names of the classes in their order."""
         return self.processor.settings.classes
 
+    @property
+    def phrases_taught(self) -> bool:
+        """Whether the model gives labels of phrases and learnt from such labels."""
+        return self.system.reads == "trees" and self.processor.settings.phrases_taught
+
     def __call__(self, inputs: Iterable[str | Tree]) -> list[Classification]:
         """The classification of each text or tree; a text without words is an error."""
         return self.classify(self.processor.read_all(inputs))
+
+    def explain(self, inputs: Iterable[str | Tree]) -> list[Classification]:
+        """The classification of each text or tree, with the effect of every word and phrase.
+
+        A text of n words takes about as long as 8 n others in a batch; see `Effect` for what is computed.
+        """
+        return explained(self, self.processor.read_all(inputs))
 
     def classify(self, readings: Iterable[Reading]) -> list[Classification]:
         """The classification of each reading."""
@@ -87,16 +100,19 @@ class Classifier:
         """The answer for one reading; a node over a single word replaces the answer of the word."""
         phrases: list[Phrase] = []
         if logits.places is not None:
-            words = reading.tree.words
-            places = {(word, word + 1): reading.place_of[word] for word in range(len(words))}
-            places |= dict(zip(reading.tree.spans, reading.place_of[len(words) :], strict=True))
-            spans = sorted(places, key=lambda span: (span[1], -span[0]))
-            labelled = self._labelled(logits.places[[places[span] for span in spans]])
-            for span, (label, probabilities) in zip(spans, labelled, strict=True):
-                phrases.append(Phrase(span, label, " ".join(words[slice(*span)]), probabilities))
+            places = reading.places_of_spans
+            labelled = self._labelled(logits.places[list(places.values())])
+            for span, (label, probabilities) in zip(places, labelled, strict=True):
+                phrases.append(Phrase(span, label, reading.text_of(span), probabilities))
         [(label, probabilities)] = self._labelled(logits.root[None])
         return Classification(
-            reading.text, label, probabilities, reading.tree, tuple(phrases), reading.failures
+            reading.text,
+            label,
+            probabilities,
+            reading.tree,
+            tuple(phrases),
+            reading.failures,
+            self.phrases_taught,
         )
 
     def _labelled(self, logits: Tensor) -> list[tuple[str, tuple[float, ...]]]:

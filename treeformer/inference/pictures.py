@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from treeformer.data.tasks.sst import SENTIMENTS
 from treeformer.inference.answers import AlignedTranslation, Classification, Phrase
 from treeformer.trees import Tree, to_svg, to_text
+from treeformer.trees.shape import Span
 from treeformer.trees.svg import End
 from treeformer.trees.tree import trusted_tree
 
@@ -37,16 +38,21 @@ def classified_text(answer: Classification, classes: tuple[str, ...], paint: Pai
         paint: puts a background colour behind a text.
     """
     marks = dict(zip(classes, marks_of(classes), strict=True))
-    phrases = _by_span(answer)
-    tree = answer.tree
+    return marked_text(
+        answer.tree, {span: marks[phrase.label] for span, phrase in _by_span(answer).items()}, paint
+    )
+
+
+def marked_text(tree: Tree, marks: Mapping[Span, tuple[str, str]], paint: Paint) -> str:
+    """The tree as text, with a mark after labels and a colour behind labels and words, by span."""
     marked = [
-        f"{label} {marks[phrases[span].label][0]}" if span in phrases else label
+        f"{label} {marks[span][0]}" if span in marks else label
         for label, span in zip(tree.labels, tree.spans, strict=True)
     ]
     drawn = trusted_tree(tree.words, tree.tags, tuple(marked), tree.spans)
 
-    def painted(span: tuple[int, int], text: str) -> str:
-        return paint(text, marks[phrases[span].label][1]) if span in phrases else text
+    def painted(span: Span, text: str) -> str:
+        return paint(text, marks[span][1]) if span in marks else text
 
     return to_text(
         drawn,
@@ -67,10 +73,20 @@ def classified_svg(answer: Classification, classes: tuple[str, ...], *, adaptive
         span: f"{phrase.text}: {phrase.label}, {max(phrase.probabilities):.0%}"
         for span, phrase in phrases.items()
     }
-    nodes = answer.tree.spans
-    words = [(word, word + 1) for word in range(len(answer.tree.words))]
+    if not answer.phrases_taught:
+        whole = (0, len(answer.tree.words))
+        titles |= {span: f"{title}; not taught" for span, title in titles.items() if span != whole}
+    return coloured_svg(answer.tree, colours, titles, adaptive=adaptive)
+
+
+def coloured_svg(
+    tree: Tree, colours: Mapping[Span, str], titles: Mapping[Span, str], *, adaptive: bool = False
+) -> str:
+    """The tree as SVG, with a colour and a tooltip for the word or node of each span."""
+    nodes = tree.spans
+    words = [(word, word + 1) for word in range(len(tree.words))]
     return to_svg(
-        answer.tree,
+        tree,
         node_colors=[colours.get(span) for span in nodes],
         leaf_colors=[colours.get(span) for span in words],
         node_titles=[titles.get(span) for span in nodes],
@@ -85,6 +101,9 @@ def classes_of(answer: Classification) -> tuple[str, ...]:
     parts: tuple[Classification | Phrase, ...] = (answer, *answer.phrases)
     for part in parts:
         names[part.probabilities.index(max(part.probabilities))] = part.label
+    for effect in answer.effects:
+        if effect.towards is not None:
+            names[effect.log_odds.index(effect.strength)] = effect.towards
     for classes in _ORDERED:
         agree = [name == own for name, own in zip(names, classes, strict=False) if not name.startswith("?")]
         if len(classes) == len(names) and all(agree):
@@ -139,7 +158,7 @@ def alignment_html(answer: AlignedTranslation) -> str:
     return f"<p>{escape(answer.text)}</p><table>{''.join(rows)}</table>"
 
 
-def _by_span(answer: Classification) -> dict[tuple[int, int], Phrase]:
+def _by_span(answer: Classification) -> dict[Span, Phrase]:
     """The phrases by their span; the whole text alone for a model that reads words alone."""
     whole = (0, len(answer.tree.words))
     root = Phrase(whole, answer.label, answer.text, answer.probabilities)

@@ -14,6 +14,7 @@ from treeformer.inference.alignment import aligned_translations
 from treeformer.inference.answers import Translation, to_json
 from treeformer.inference.attention import part_attention
 from treeformer.inference.classifier import Classifier
+from treeformer.inference.effects import explained
 from treeformer.inference.pictures import marks_of
 from treeformer.inference.translator import Translator
 from treeformer.parsing.embedded import EmbeddedParser
@@ -112,10 +113,11 @@ class Engine:
             case schema.ParseRequest(parser=parser):
                 parsed = work_in_groups(inputs, lambda items: self._parse(items, deadline))
                 return _wrap(parsed, lambda answers: schema.ParseResponse(parser, answers))
-            case schema.ClassifyRequest(model=model):
-                classifier = self._classifiers[model]
-                readings = _read_groups(inputs, classifier.processor, limits, deadline)
-                classified = work_in_groups(readings, lambda items: _classify(classifier, items, deadline))
+            case schema.ClassifyRequest(model=model, effects=effects):
+                classifier, answer = self._classifiers[model], _explain if effects else _classify
+                most = costly_limits if effects else limits
+                readings = _read_groups(inputs, classifier.processor, most, deadline)
+                classified = work_in_groups(readings, lambda items: answer(classifier, items, deadline))
                 return _wrap(classified, lambda answers: schema.ClassifyResponse(model, answers))
             case schema.TranslateRequest(attention=aligned):
                 processor = self._translator.processor
@@ -199,6 +201,15 @@ def _classify(
     return [schema.ClassifiedText.of(answer) for answer in answers]
 
 
+def _explain(
+    classifier: Classifier, readings: Sequence[Reading], deadline: Deadline
+) -> list[schema.ClassifiedText]:
+    """The classification of each reading with its effects; TimeoutError after the deadline."""
+    explain = partial(explained, classifier)
+    answers = work_until(deadline, readings, explain, size=lambda reading: len(reading.tree), budget=1)
+    return [schema.ClassifiedText.of(answer) for answer in answers]
+
+
 def _read_groups(
     groups: Sequence[list[Input] | RefusedError], processor: TreeProcessor, limits: Limits, deadline: Deadline
 ) -> list[list[Reading] | RefusedError]:
@@ -260,6 +271,7 @@ def _model_description(name: str, folder: Path | None, classifier: Classifier) -
         labels=classifier.processor.settings.labels,
         attention=system in _WITH_ATTENTION,
         hierarchical_embeddings=accumulates and getattr(config, "hierarchical_embeddings", False),
+        phrases_taught=classifier.phrases_taught,
     )
 
 

@@ -17,7 +17,7 @@ class Limits:
     inputs: maximum number of texts or trees in a request.
     sentences: maximum number of sentences in a text.
     words: maximum number of words in a text. Four times as many nodes and twice as many pieces are allowed.
-    costly: maximum number of words in a text to translate, or whose attention is asked for.
+    costly: maximum number of words in a text to translate, or whose effects or attention are asked for.
     body: maximum number of bytes in the body of a request.
     answer: maximum number of bytes in an answer.
     waiting: maximum number of requests in progress; more are refused.

@@ -61,6 +61,7 @@ class ClassifyRequest(_InputsRequest):
     exact: Exact = False
     shape: Annotated[TreeShape, Field(description="Read a control tree over the words instead.")] = "parsed"
     seed: Annotated[int, Field(ge=0, lt=2**31, description="Seed of random trees.")] = 1
+    effects: Annotated[bool, Field(description="Include the effect of each word and phrase.")] = False
     model: ModelName = "main"
     parser: ParserName = EMBEDDED
 
@@ -102,7 +103,9 @@ ServiceRequest = ParseRequest | ClassifyRequest | TranslateRequest | AttentionRe
 def batch_key(request: ServiceRequest) -> Hashable:
     """A key that is equal for requests that can be answered together."""
     match request:
-        case ClassifyRequest() | AttentionRequest():
+        case ClassifyRequest():
+            return type(request), request.model, request.effects
+        case AttentionRequest():
             return type(request), request.model
         case TranslateRequest():
             return type(request), request.attention
@@ -137,6 +140,16 @@ class ClassifiedPhrase:
 
 
 @dataclass(frozen=True)
+class PhraseEffect:
+    """What a word or phrase contributes, see `treeformer.inference.Effect`; its text is as above."""
+
+    span: Span
+    towards: str | None
+    log_odds: tuple[float, ...]
+    without: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class ClassifiedText:
     """The class of a text and of its phrases: a `Classification` whose phrases do not repeat their text.
 
@@ -149,13 +162,21 @@ class ClassifiedText:
     tree: Brackets
     phrases: tuple[ClassifiedPhrase, ...]
     failures: tuple[Failure, ...]
+    phrases_taught: bool
+    effects: tuple[PhraseEffect, ...]
 
     @classmethod
     def of(cls, answer: Classification) -> ClassifiedText:
         """The answer without the texts of its phrases."""
-        phrases = (ClassifiedPhrase(one.span, one.label, one.probabilities) for one in answer.phrases)
         return cls(
-            answer.text, answer.label, answer.probabilities, answer.tree, tuple(phrases), answer.failures
+            answer.text,
+            answer.label,
+            answer.probabilities,
+            answer.tree,
+            tuple(ClassifiedPhrase(one.span, one.label, one.probabilities) for one in answer.phrases),
+            answer.failures,
+            answer.phrases_taught,
+            tuple(PhraseEffect(one.span, one.towards, one.log_odds, one.without) for one in answer.effects),
         )
 
 
@@ -203,6 +224,7 @@ class ModelDescription:
     labels: tuple[str, ...]
     attention: bool
     hierarchical_embeddings: bool
+    phrases_taught: bool
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,13 @@ class Run:
                 decoding.num_beams = self.recipe.decoding.beams
                 decoding.length_penalty = self.recipe.decoding.length_penalty
                 write_file(self.folder / GENERATION, decoding.to_json_string().encode())
-        processor_for(self.recipe, self.corpus).save_pretrained(self.folder)
+        processor = processor_for(self.recipe, self.corpus)
+        processor.for_model(phrases_taught=self._phrases_taught).save_pretrained(self.folder)
+
+    @property
+    def _phrases_taught(self) -> bool:
+        """Whether the model learns from labels of phrases."""
+        return self.recipe.training.targets == "all" and self.corpus["train"][0].node_targets is not None
 
     def check_folder(self) -> None:
         """Raise ``ValueError`` if the folder was deleted, moved or replaced since `begin`."""
