@@ -22,7 +22,16 @@ def test_the_demo_scores_both_models_and_writes_a_picture_and_runs(tmp_path: Pat
         with lzma.open(ROOT / "examples" / "data" / f"{name}.xz", "rt", encoding="utf-8") as lines:
             (data / name).write_text("".join(next(lines) for _ in range(size)), encoding="utf-8")
 
-    few = ["--data", str(data), "--output", str(output), "--set", "training.updates=3"]
+    few = [
+        "--data",
+        str(data),
+        "--output",
+        str(output),
+        "--set",
+        "training.updates=3",
+        "--set",
+        "training.warm_up=0",
+    ]
     run = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py"), *few],
         capture_output=True,

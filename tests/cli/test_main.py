@@ -67,6 +67,20 @@ def test_an_interrupt_that_a_library_turns_into_another_error_ends_the_command(t
     assert interrupted(script, ["parse", "README.md"], signal.SIGTERM, tmp_path) == (130, b"")
 
 
+def test_an_interrupt_while_the_interpreter_ends_leaves_no_traceback(tmp_path: Path) -> None:
+    script = """
+import atexit, sys, time
+def wait():
+    print("importing", flush=True)
+    time.sleep(60)
+atexit.register(wait)
+sys.argv[0] = "treeformer"
+from treeformer.cli.main import main
+main()
+"""
+    assert interrupted(script, ["draw"], signal.SIGINT, tmp_path) == (130, b"")
+
+
 def interrupted(script: str, arguments: list[str], number: int, folder: Path) -> tuple[int, bytes]:
     """Status and errors of a script that gets a signal when it has printed "importing"."""
 

@@ -61,6 +61,7 @@ class Experiment(NamedTuple):
 
     data: DataRecipe
     encoder: EncoderRecipe | None
+    overrides: tuple[str, ...] = ()
 
 
 class Log(Progress):

@@ -89,7 +89,7 @@ def test_a_run_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     data, output = sst_files(tmp_path / "data"), write(tmp_path / "out", diary__txt="mine")
-    with pytest.raises(ValueError, match="not a prepared corpus"):
+    with pytest.raises(ValueError, match="out: contains other files; expected a prepared corpus"):
         prepared(recipe(sst_task()), data, output)
     assert content(output) == {"diary.txt": b"mine"}
 

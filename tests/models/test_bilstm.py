@@ -197,7 +197,7 @@ def test_sizes_that_make_no_model_are_refused(change: dict[str, object], message
             "attention_mask: expected tokens first, then padding",
         ),
         ({"input_ids": torch.full((4, 9), 40)}, "input_ids: expected 0 to 39, got 40 to 40"),
-        ({"input_ids": None}, "input_ids: expected a tensor, got None"),
+        ({"input_ids": None}, "input_ids, inputs_embeds: expected one of the two, got neither"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(change: dict[str, Tensor], message: str) -> None:

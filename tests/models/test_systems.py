@@ -69,7 +69,7 @@ def test_errors_name_what_is_wrong() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "not JSON"), ('{"architectures": ["Bert"]}', "expected a model of treeformer")],
+    [("{", "expected a JSON object"), ('{"architectures": ["Bert"]}', "expected a model of treeformer")],
 )
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "config.json").write_text(text)

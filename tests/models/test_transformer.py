@@ -82,7 +82,7 @@ def test_a_model_made_from_a_config_equals_torchs(norm: str) -> None:
             "attention_mask: expected at least one token in every example",
         ),
         ({"input_ids": torch.full((4, 9), 40)}, "input_ids: expected 0 to 39, got 40 to 40"),
-        ({"input_ids": None}, "input_ids: expected a tensor, got None"),
+        ({"input_ids": None}, "input_ids, inputs_embeds: expected one of the two, got neither"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(change: dict[str, torch.Tensor], message: str) -> None:

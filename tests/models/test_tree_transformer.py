@@ -186,7 +186,8 @@ def test_more_or_fewer_decoder_than_encoder_layers_work(layers: tuple[int, int],
 def test_a_saved_classifier_is_the_same_when_loaded(tmp_path: Path) -> None:
     model = classifier(id2label={0: "--", 1: "-", 2: "0", 3: "+", 4: "++"}, horizontal_rows=7)
     model.save_pretrained(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+    names = ["checksums.json", "config.json", "model.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     loaded = TreeTransformerForSequenceClassification.from_pretrained(tmp_path)
     inputs = inputs_of(examples())
     assert torch.equal(loaded(**inputs).logits, model(**inputs).logits)
@@ -324,6 +325,7 @@ def test_a_config_without_node_inputs_is_one_of_labels(tmp_path: Path) -> None:
     config = json.loads(path.read_text())
     del config["node_inputs"], config["leaf_inputs"]
     path.write_text(json.dumps(config))
+    (tmp_path / "checksums.json").unlink()
     loaded = TreeTransformerForSequenceClassification.from_pretrained(tmp_path)
     assert (loaded.config.node_inputs, loaded.config.leaf_inputs) == ("label", "word")
     inputs = inputs_of(examples())

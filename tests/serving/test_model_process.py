@@ -131,10 +131,3 @@ def test_a_batch_that_nobody_waits_for_is_abandoned(models: ModelProcess) -> Non
     assert isinstance(answer, RefusedError)
     (response,) = models([ModelRequest(ClassifyRequest(inputs=[TEXT]))], 600)
     assert json.loads(response)["answers"]
-
-
-def test_classification_ends_at_the_time_limit(models: ModelProcess) -> None:
-    trees = ["(S " + "(NN film) " * 400 + ")"] * 32
-    (answer,) = models([ModelRequest(ClassifyRequest(inputs=trees, trees=True, exact=True))], 0.3)
-    assert isinstance(answer, RefusedError)
-    assert (answer.status, answer.limit) == (503, "seconds")

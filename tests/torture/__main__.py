@@ -64,13 +64,13 @@ def _run(lanes: Sequence[Sequence[Campaign]], options: argparse.Namespace, work:
     """Run the lanes at the same time."""
     seconds = options.minutes * 60
     running = [Lane(lane, options.seed, seconds, work, options.failures) for lane in lanes]
-    shown = 0
+    counts = [0 for _ in running]
     try:
         while any([lane.poll() for lane in running]):
-            outcomes = [outcome for lane in running for outcome in lane.outcomes]
-            if len(outcomes) > shown:
-                shown = len(outcomes)
-                print(f"{shown} campaigns have ended", file=sys.stderr, flush=True)
+            for lane, shown in zip(running, counts, strict=True):
+                for one in lane.outcomes[shown:]:
+                    print(f"{one.name}: {one.cases:,} cases, {one.failures:,} failures", file=sys.stderr)
+            counts = [len(lane.outcomes) for lane in running]
             time.sleep(0.05)
     finally:
         for lane in running:

@@ -9,7 +9,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
@@ -29,8 +29,7 @@ def main() -> None:
 
     Ctrl-C and SIGTERM end a command with status 130.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+    _handle_signals(_interrupt)
     try:
         _prepare_streams()
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads of torch that wait leave the core
@@ -50,6 +49,8 @@ def main() -> None:
         _finish_output()
         print(f"treeformer: {' '.join(message.splitlines())}", file=sys.stderr)
         sys.exit(1)
+    finally:
+        _handle_signals(_end)  # Python prints a traceback of an exception that is raised while it ends
 
 
 def is_interrupt(error: BaseException | None) -> bool:
@@ -98,8 +99,18 @@ def _is_out_of_memory(error: RuntimeError) -> bool:
     return "out of memory" in message or "allocate memory" in message
 
 
+def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Set the handler of Ctrl-C and SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os._exit(_INTERRUPTED)
 
 
 class _StandardStream(FileIO):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from treeformer import __version__
-from treeformer.data.corpus import PreparedCorpus
+from treeformer.data.corpus import MANIFEST, PreparedCorpus
 from treeformer.data.corpus_writer import CorpusWriter, Origin
 from treeformer.data.encoder import EncoderFacts
 from treeformer.data.recipe import DataRecipe, EncoderRecipe
@@ -134,6 +134,10 @@ def _existing_corpus(output: Path, origin: Origin, progress: Progress) -> Prepar
     """The corpus in a folder if it is up to date, None if it must be written."""
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return None
+    if not (output / MANIFEST).is_file():
+        raise ValueError(
+            f"{output}: contains other files; expected a prepared corpus, an empty folder or a new name"
+        )
     corpus = PreparedCorpus.open(output)
     manifest = corpus.manifest
     before = Origin(manifest.version, manifest.recipe, manifest.sources, manifest.parser, manifest.encoder)

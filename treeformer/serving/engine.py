@@ -38,7 +38,7 @@ Response = (
 )
 _WITH_ATTENTION = ("tree-transformer", "composed-tree-transformer", "transformer")
 _PARSER_BATCH_WORDS = 350  # in larger batches, the few texts of mixed lengths would be mostly padding
-_NODES = 1_000  # classified between two looks at the time
+_PARTS = 2_000  # words and nodes classified between two looks at the time
 _CONTROL_TREES = {"balanced": balanced, "left": left_branching, "right": right_branching}
 
 
@@ -114,7 +114,7 @@ class Engine:
                 parsed = work_in_groups(inputs, lambda items: self._parse(items, deadline))
                 return _wrap(parsed, lambda answers: schema.ParseResponse(parser, answers))
             case schema.ClassifyRequest(model=model, effects=effects):
-                classifier, answer = self._classifiers[model], _explain if effects else _classify
+                classifier, answer = self._classifiers[model], _explain if effects else classify_readings
                 most = costly_limits if effects else limits
                 readings = _read_groups(inputs, classifier.processor, most, deadline)
                 classified = work_in_groups(readings, lambda items: answer(classifier, items, deadline))
@@ -191,12 +191,16 @@ class Engine:
         )
 
 
-def _classify(
+def classify_readings(
     classifier: Classifier, readings: Sequence[Reading], deadline: Deadline
 ) -> list[schema.ClassifiedText]:
     """The classification of each reading; TimeoutError after the deadline."""
     answers = work_until(
-        deadline, readings, classifier.classify, size=lambda reading: len(reading.tree), budget=_NODES
+        deadline,
+        readings,
+        classifier.classify,
+        size=lambda reading: len(reading.tree.words) + len(reading.tree),
+        budget=_PARTS,
     )
     return [schema.ClassifiedText.of(answer) for answer in answers]
 

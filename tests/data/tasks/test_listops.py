@@ -213,7 +213,7 @@ def test_models_that_read_words_read_the_brackets(corpus: PreparedCorpus) -> Non
 def test_every_system_of_the_recipe_trains(system: str, corpus: PreparedCorpus, tmp_path: Path) -> None:
     small = ("d_model=8", "ffn_dim=8") if system.endswith("transformer") else ("d_model=8",)
     changes = [f"systems.{system}.sizes.{size}" for size in small]
-    steps = ("updates=3", "evaluate_every=3", "tokens=500", "graphs=false", "workers=0")
+    steps = ("updates=3", "warm_up=0", "evaluate_every=3", "tokens=500", "graphs=false", "workers=0")
     changes += [f"model={system}", *TINY, *(f"training.{step}" for step in steps)]
     recipe = Recipe.load(RECIPE, changes)
     train(recipe, corpus.folder, tmp_path / "run", seed=1, device="cpu")
