@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from tests.cli.command import treeformer
+from tests.cli.command import refusal, treeformer
 from treeformer.cli.commands import app
 from treeformer.inference.classifier import Classifier
 
@@ -30,11 +32,14 @@ def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
     first, empty, last = map(json.loads, result.stdout.splitlines())
     (found,) = Classifier.from_pretrained(run, device="cpu")(["A good film."])
     more = ("phrases_taught", "effects")
-    assert list(first) == ["text", "label", "probabilities", "tree", "phrases", "failures", *more]
+    assert list(first) == ["text", "label", "classes", "probabilities", "tree", "phrases", "failures", *more]
+    assert first["classes"] == list(Classifier.from_pretrained(run, device="cpu").classes) == empty["classes"]
+    assert first["classes"][first["probabilities"].index(max(first["probabilities"]))] == first["label"]
     assert first["label"] == found.label
     assert first["tree"] == str(found.tree)
     assert list(first["phrases"][0]) == ["span", "label", "text", "probabilities"]
     assert [tuple(phrase["span"]) for phrase in first["phrases"]] == [one.span for one in found.phrases]
+    empty.pop("classes")
     nothing: dict[str, object] = {"probabilities": [], "phrases": [], "failures": [], "effects": []}
     assert empty == {"text": "", "label": None, "tree": None, "phrases_taught": True, **nothing}
     assert last["text"] == "Bad"
@@ -42,10 +47,14 @@ def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
 
 def test_classify_shows_the_text_its_label_and_its_tree(runs: Path, tmp_path: Path) -> None:
     model = ("--model", runs / "sentiment-tree-transformer", "--device", "cpu")
-    text, label, *tree = output("classify", *model, "A good film.").splitlines()
+    text, label, *tree, _, marks = output("classify", *model, "A good film.").splitlines()
+    assert marks == (
+        "After the label of a phrase, such as NP, stands its class: -- very negative, - negative, 0 neutral, "
+        "+ positive, ++ very positive."
+    )
     assert text == "A good film."
     assert label.split(" (")[0] in Classifier.from_pretrained(model[1], device="cpu").classes
-    assert "good" in tree[-2]
+    assert "good" in tree[-1]
     brackets = "(NP (DT a) (JJ good) (NN film))"
     assert "@NP" in output("classify", *model, "--trees", brackets)
     output("classify", *model, "A good film.", "--svg", tmp_path / "tree.svg")
@@ -81,6 +90,57 @@ def test_labels_of_phrases_that_were_not_taught_are_not_shown_as_if_they_were(
     assert (tmp_path / "tree.svg").read_text().count("; not taught</title>") > 3
     printed = json.loads(output(*command, "--json"))
     assert (printed["phrases_taught"], printed["effects"]) == (False, [])
+
+
+def test_classify_leaves_out_trees_and_phrases(runs: Path) -> None:
+    model = ("--model", runs / "sentiment-tree-transformer", "--device", "cpu")
+    text = "A  good film.\n\nBad\n"
+    whole = [json.loads(line) for line in output("classify", *model, "--json", text=text).splitlines()]
+    short = [
+        json.loads(line)
+        for line in output("classify", *model, "--json", "--labels-only", text=text).splitlines()
+    ]
+    assert short == [
+        {name: line[name] for name in ("text", "label", "classes", "probabilities")} for line in whole
+    ]
+    first, empty, last = output("classify", *model, "--labels-only", text=text).splitlines()
+    assert first == f"{whole[0]['label']}\t{max(whole[0]['probabilities']):.4f}\tA good film."
+    assert empty == "\t\t"
+    assert last.endswith("\tBad")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_classify_adds_labels_to_a_table(runs: Path, tmp_path: Path, ending: str) -> None:
+    run = runs / "sentiment-tree-transformer"
+    rows = [
+        {"id": "7", "review": "A good, long film."},
+        {"id": "8", "review": ""},
+        {"id": "9", "review": "Bad"},
+    ]
+    path = tmp_path / f"films{ending}"
+    if ending == ".csv":
+        path.write_text('id,review\n7,"A good, long film."\n8,\n9,Bad\n', encoding="utf-8")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    command = ("classify", "--model", run, "--device", "cpu", "--csv", path)
+    written = tmp_path / "labelled.csv"
+    assert output(*command, "--output", written) == ""
+    assert written.read_text("utf-8") == output(*command, "--text", "review")
+    labelled = list(csv.DictReader(StringIO(written.read_text("utf-8"))))
+    assert [{name: row[name] for name in ("id", "review")} for row in labelled] == rows
+    answers = Classifier.from_pretrained(run, device="cpu")([rows[0]["review"], rows[2]["review"]])
+    assert [row["predicted"] for row in labelled] == [answers[0].label, "", answers[1].label]
+    assert float(labelled[0]["probability"]) == pytest.approx(max(answers[0].probabilities), abs=1e-4)
+
+
+def test_a_table_that_cannot_be_classified_is_refused_before_a_model_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "films.csv"
+    path.write_text("text,predicted\nIt rains.,yes\n", encoding="utf-8")
+    model = ("--model", tmp_path / "no model")
+    assert "expected no column predicted" in refusal("classify", *model, "--csv", path)
+    assert "expected a column review" in refusal("classify", *model, "--csv", path, "--text", "review")
+    assert "TEXT: not together with --csv" in refusal("classify", *model, "It rains.", "--csv", path)
+    assert "expected with --csv FILE" in refusal("classify", *model, "It rains.", "--output", path)
 
 
 GRUMPY = """

@@ -23,7 +23,14 @@ def test_every_recipe_names_its_command_and_both_main_systems(path: Path) -> Non
     assert f"# treeformer train {path.stem} --data prepared/{path.stem}" in path.read_text()
 
 
-CLASSIFIERS = {"composed-tree-transformer", "tree-transformer", "tree-lstm", "bilstm", "transformer", "linear"}
+CLASSIFIERS = {
+    "composed-tree-transformer",
+    "tree-transformer",
+    "tree-lstm",
+    "bilstm",
+    "transformer",
+    "linear",
+}
 WITH_ENCODER = ("sst5", "sst2", "agreement", "imdb", "labelled")
 
 

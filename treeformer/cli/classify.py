@@ -13,6 +13,8 @@ import typer
 
 from treeformer.cli import answer_options as option
 from treeformer.cli.answer_options import in_chunks, inputs_of, report_failures
+from treeformer.cli.terminal import hint_about_input, terminal_width
+from treeformer.progress import LogLines, Progress, terminal_progress
 
 if TYPE_CHECKING:
     from treeformer.cli.answer_options import Input
@@ -38,6 +40,18 @@ def command(
     ] = None,
     trees: option.Trees = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    labels_only: Annotated[bool, typer.Option("--labels-only", help="Leave out trees and phrases.")] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Table of texts, by its ending CSV, JSON lines or Parquet; prints CSV."),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option("--text", help="Column of texts with --csv; default: found by names and values."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File for the table with --csv; default: standard output.")
+    ] = None,
     svg: Annotated[
         Path | None, typer.Option(help="Write the picture of the tree to this file, - for standard output.")
     ] = None,
@@ -55,38 +69,91 @@ def command(
 
     treeformer classify --model runs/sst5 "a gorgeous, witty, seductive movie."
 
+    treeformer classify --csv reviews.csv --output labelled.csv
+
+    With --csv the table gets the columns predicted and probability. With --labels-only a line has the label,
+    its probability and the text, separated by tabs.
+
     With --explain colours show what each phrase contributes: the class that it speaks for, how much it raises
     the log-odds of that class, and the answer without it. A text of 20 words takes about 5 times as long.
 
     With --json an empty line of standard input gives an object whose label is null.
     """
+    from treeformer.cli.classify_table import classify_table, table_of
     from treeformer.data.reading import answer_each
     from treeformer.inference.classifier import Classifier
     from treeformer.inference.effects import explained
+    from treeformer.inference.pictures import legend
     from treeformer.trees.files import numbered_lines
 
+    if table is not None:
+        _check_alone(texts, as_json, svg)
+        rows = table_of(table, column)  # before imports that take seconds
+        classifier = Classifier.from_pretrained(model, device=device, bf16=bf16)
+        classify_table(classifier, rows, output, _progress(output))
+        return
+    if column is not None or output is not None:
+        raise ValueError("--text, --output: expected with --csv FILE")
+    if not texts:
+        hint_about_input("trees in brackets" if trees else "texts, one in a line")
     if texts and not all(text.strip() for text in texts):
         raise ValueError("TEXT: expected words, got an empty text")
     source = enumerate(texts, start=1) if texts else numbered_lines(sys.stdin)
     inputs = inputs_of(source, trees=trees, name="TEXT" if texts else "<stdin>")
     classifier = Classifier.from_pretrained(model, device=device, bf16=bf16)
     if explain is None:
-        explain = not (as_json or classifier.phrases_taught)
+        explain = not (as_json or labels_only or classifier.phrases_taught)
     answers = partial(explained, classifier) if explain else classifier.classify
     if svg is not None:
         _draw(classifier, answers, list(inputs), svg)
         return
+    show = partial(_shown, classifier, as_json=as_json, labels_only=labels_only)
+    progress, done = _progress(None), 0
     for chunk in in_chunks(inputs, 1 if explain else _CHUNK):
         readings = classifier.processor.read(chunk)
         for item, answer in zip(chunk, answer_each(readings, answers), strict=True):
             if answer is not None:
                 report_failures(answer.failures)
-            print(_json_line(str(item), answer) if as_json else _drawing(classifier, answer))
+            print(show(str(item), answer))
         sys.stdout.flush()
+        done += len(chunk)
+        progress.update(done, len(texts) if texts else None)
+    if not (as_json or labels_only):
+        print(legend(classifier.classes, effects=explain))
 
 
-def _json_line(text: str, answer: Classification | None) -> str:
-    """The answer as JSON; the label of a text without words is null."""
+def _check_alone(texts: list[str] | None, as_json: bool, svg: Path | None) -> None:
+    """Raise ``ValueError`` for what does not go with --csv."""
+    given = [name for name, value in (("TEXT", texts), ("--json", as_json), ("--svg", svg)) if value]
+    if given:
+        raise ValueError(f"{given[0]}: not together with --csv, which reads a file and prints CSV")
+
+
+def _progress(output: Path | None) -> Progress:
+    """Progress on standard error; no live bar if answers are printed on the same terminal."""
+    return LogLines("texts") if output is None and sys.stdout.isatty() else terminal_progress("texts")
+
+
+def _shown(
+    classifier: Classifier, text: str, answer: Classification | None, *, as_json: bool, labels_only: bool
+) -> str:
+    """The answer in the form that the options ask for."""
+    if as_json:
+        return _json_line(classifier, text, answer, labels_only=labels_only)
+    return _line(text, answer) if labels_only else _drawing(classifier, answer)
+
+
+def _line(text: str, answer: Classification | None) -> str:
+    """The label, its probability and the text on one line, separated by tabs."""
+    label, probability = ("", "") if answer is None else (answer.label, f"{max(answer.probabilities):.4f}")
+    return "\t".join([label, probability, " ".join(text.split())])
+
+
+def _json_line(classifier: Classifier, text: str, answer: Classification | None, *, labels_only: bool) -> str:
+    """The answer as JSON; the label of a text without words is null.
+
+    ``classes`` are the names of the probabilities. With ``labels_only`` there are no trees and phrases.
+    """
     from treeformer.inference.answers import as_json
 
     content: dict[str, Any] = {
@@ -99,7 +166,12 @@ def _json_line(text: str, answer: Classification | None) -> str:
         "phrases_taught": True,
         "effects": [],
     }
-    return json.dumps(content if answer is None else as_json(answer), ensure_ascii=False, allow_nan=False)
+    if answer is not None:
+        content = as_json(answer)
+    names = ["text", "label", "probabilities"] if labels_only else list(content)
+    named = {"text": content["text"], "label": content["label"], "classes": classifier.classes}
+    line = named | {name: content[name] for name in names}
+    return json.dumps(line, ensure_ascii=False, allow_nan=False)
 
 
 def _drawing(classifier: Classifier, answer: Classification | None) -> str:
@@ -110,7 +182,7 @@ def _drawing(classifier: Classifier, answer: Classification | None) -> str:
     from treeformer.inference.pictures import classified_text
 
     draw = explained_text if answer.effects else classified_text
-    tree = draw(answer, classifier.classes, _paint())
+    tree = draw(answer, classifier.classes, _paint(), width=terminal_width())
     untaught = answer.phrases and not (answer.phrases_taught or answer.effects)
     note = f"{_UNTAUGHT}\n" if untaught else ""
     return f"{answer.text}\n{answer.label} ({max(answer.probabilities):.0%})\n{tree}\n{note}"

@@ -30,8 +30,12 @@ def command(
     ] = None,
     language: Annotated[str, typer.Option(help="Language of the texts: en, de or fr.")] = "en",
     encoder: Annotated[
-        str | None, typer.Option(help="Name or folder of a pretrained encoder; default: train from scratch.")
-    ] = None,
+        str,
+        typer.Option(
+            help="Name or folder of a pretrained encoder, none to train from scratch, or installed for an "
+            "installed encoder if there is one."
+        ),
+    ] = "installed",
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Seed of the split, the weights, the order and dropout.")
     ] = 1,
@@ -61,7 +65,7 @@ def command(
             test=test,
             output=output,
             language=language,
-            encoder=encoder,
+            encoder=None if encoder == "none" else encoder,
             seed=seed,
             drop=drop,
             overrides=changes or (),

@@ -12,6 +12,7 @@ from pydantic import Field
 from treeformer.configuration import Settings
 from treeformer.data.preparation import prepare
 from treeformer.data.tasks.task import DEV, TRAIN
+from treeformer.encoders.installation import installed
 from treeformer.evaluation.accuracy import Accuracy
 from treeformer.evaluation.classes import Confusion
 from treeformer.evaluation.predictions import (
@@ -47,6 +48,12 @@ from treeformer.training.loop import train
 from treeformer.training.recipe import Recipe
 from treeformer.training.runs import RunFacts
 
+INSTALLED = "installed"  #: an encoder that is installed, if there is one
+_ENCODERS = {  # the best first; bert is large for a CPU
+    "en": ("bge-small", "e5-small", "minilm", "bert"),
+    "de": ("bert-multilingual",),
+    "fr": ("bert-multilingual",),
+}
 _FACTS = "fit.json"
 _FEW_WORDS = 20_000  # are parsed before a second process has loaded the parser
 _FOLDERS = {MODEL: "run", TF_IDF: "baselines/tf-idf", MAJORITY: "baselines/majority"}
@@ -97,7 +104,7 @@ def fit(
     test: Any = None,
     output: str | Path | None = None,
     language: str = "en",
-    encoder: str | Path | None = None,
+    encoder: str | Path | None = INSTALLED,
     seed: int = 1,
     drop: bool = False,
     overrides: Sequence[str] = (),
@@ -115,7 +122,8 @@ def fit(
         test: rows for the test, in any of these forms; by default a fifth of the data.
         output: folder of the results; by default named after the file, such as ``reviews-fit``.
         language: ``en``, ``de`` or ``fr``.
-        encoder: name or folder of a pretrained encoder; None trains from scratch.
+        encoder: name or folder of a pretrained encoder, ``installed`` for an installed one if there is any;
+            None trains from scratch.
         seed: decides the split, weights, order and dropout.
         drop: leave out rows that cannot be used; by default they are an error that lists all of them.
         overrides: changes to the recipe ``labelled``, such as ``training.epochs=5``.
@@ -128,6 +136,8 @@ def fit(
     loaded = load_rows(
         data, test, columns, language=language, seed=seed, drop=drop, ask=ask, progress=progress
     )
+    if encoder == INSTALLED:
+        encoder = _installed_encoder(language)
     words = sum(len(row.text.split()) for row in loaded.splits[TRAIN])
     recipe = fit_recipe(words, language, encoder, overrides)
     folder = Path(output or _default_folder(data))
@@ -148,6 +158,12 @@ def fit(
 def _default_folder(data: Any) -> str:
     """The name of the file without its endings, and ``-fit``."""
     return f"{Path(data).name.partition('.')[0]}-fit" if isinstance(data, (str, Path)) else "fit"
+
+
+def _installed_encoder(language: str) -> str | None:
+    """The best encoder for a language that is installed; None if there is none."""
+    there = installed()
+    return next((name for name in _ENCODERS[language] if name in there), None)
 
 
 def _is_finished(folder: Path, facts: FitFacts) -> bool:

@@ -42,7 +42,9 @@ def _inside(part: Effect, phrase: Effect) -> bool:
     return within and sum(map(mul, part.log_odds, phrase.log_odds)) > 0
 
 
-def explained_text(answer: Classification, classes: tuple[str, ...], paint: Paint) -> str:
+def explained_text(
+    answer: Classification, classes: tuple[str, ...], paint: Paint, *, width: int | None = None
+) -> str:
     """The tree as text in the colours of the classes that phrases speak for, and the strongest effects.
 
     Effects below a fifth of the strongest are not marked. See `classified_text` for the arguments.
@@ -53,7 +55,7 @@ def explained_text(answer: Classification, classes: tuple[str, ...], paint: Pain
         for span, (towards, share) in _shares(answer).items()
         if share >= _SHOWN
     }
-    return "\n".join([marked_text(answer.tree, shown, paint), *_list(answer, classes)])
+    return "\n".join([marked_text(answer.tree, shown, paint, width=width), *_list(answer, classes)])
 
 
 def _list(answer: Classification, classes: tuple[str, ...]) -> list[str]:

@@ -29,21 +29,33 @@ def marks_of(classes: tuple[str, ...]) -> Marks:
     return [(name, _COLOURS[number % len(_COLOURS)]) for number, name in enumerate(classes)]
 
 
-def classified_text(answer: Classification, classes: tuple[str, ...], paint: Paint) -> str:
+def legend(classes: tuple[str, ...], *, effects: bool = False) -> str:
+    """What the marks in `classified_text`, or in a drawing of effects, mean, in one line."""
+    pairs = zip(classes, marks_of(classes), strict=True)
+    marks = ", ".join(f"{mark} {name}" for name, (mark, _) in pairs if mark != name)
+    what = "the class that it speaks for" if effects else "its class"
+    return f"After the label of a phrase, such as NP, stands {what}{': ' if marks else ''}{marks}."
+
+
+def classified_text(
+    answer: Classification, classes: tuple[str, ...], paint: Paint, *, width: int | None = None
+) -> str:
     """The tree as text, with the mark of its class after each label.
 
     Args:
         answer: result of a `Classifier`.
         classes: its class names.
         paint: puts a background colour behind a text.
+        width: columns of the terminal; a wider tree becomes an outline.
     """
     marks = dict(zip(classes, marks_of(classes), strict=True))
-    return marked_text(
-        answer.tree, {span: marks[phrase.label] for span, phrase in _by_span(answer).items()}, paint
-    )
+    shown = {span: marks[phrase.label] for span, phrase in _by_span(answer).items()}
+    return marked_text(answer.tree, shown, paint, width=width)
 
 
-def marked_text(tree: Tree, marks: Mapping[Span, tuple[str, str]], paint: Paint) -> str:
+def marked_text(
+    tree: Tree, marks: Mapping[Span, tuple[str, str]], paint: Paint, *, width: int | None = None
+) -> str:
     """The tree as text, with a mark after labels and a colour behind labels and words, by span."""
     marked = [
         f"{label} {marks[span][0]}" if span in marks else label
@@ -58,6 +70,7 @@ def marked_text(tree: Tree, marks: Mapping[Span, tuple[str, str]], paint: Paint)
         drawn,
         paint_node=lambda node, label: painted(tree.spans[node], label),
         paint_word=lambda word, text: painted((word, word + 1), text),
+        width=width,
     )
 
 
