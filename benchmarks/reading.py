@@ -44,7 +44,7 @@ def main() -> None:
     try:
         from nltk.tree import Tree as NltkTree
     except ImportError:
-        print("nltk is not installed: pip install treeformer[nltk] to compare")
+        print("nltk is not installed: pip install '.[nltk]' in the clone, to compare")
         return
     theirs = measure("nltk.Tree.fromstring (everything kept)", lambda: map(NltkTree.fromstring, sentences))
     print(f"treeformer reads {ours / theirs:.1f} times as many sentences as nltk")

@@ -102,7 +102,7 @@ def test_what_needs_torch_names_the_extra_without_it(statement: str) -> None:
     run = subprocess.run(
         [sys.executable, "-c", f"{WITHOUT}\n{statement}"], capture_output=True, text=True, check=False
     )
-    message = "torch is not installed; models need it: pip install 'treeformer[torch]'"
+    message = "torch is not installed; models need it: pip install '.[torch]' in the clone"
     assert run.stderr.splitlines()[-1] == f"ModuleNotFoundError: {message}"
 
 
@@ -120,7 +120,7 @@ def test_a_command_that_needs_torch_names_the_extra_without_it(arguments: list[s
         check=False,
     )
     assert run.returncode == 1
-    message = "treeformer: torch is not installed; models need it: pip install 'treeformer[torch]'"
+    message = "treeformer: torch is not installed; models need it: pip install '.[torch]' in the clone"
     assert run.stderr.splitlines()[-1] == message
 
 

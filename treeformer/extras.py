@@ -28,7 +28,7 @@ def missing(package: str | None) -> str | None:
     """The message for a package that could not be imported; None if the extra does not have it."""
     if package is None or (name := package.partition(".")[0]) not in _PACKAGES:
         return None
-    return f"{name} is not installed; models need it: pip install 'treeformer[torch]'"
+    return f"{name} is not installed; models need it: pip install '.[torch]' in the clone"
 
 
 @cache

@@ -220,11 +220,11 @@ def test_translation_and_its_attention(place: Place, monkeypatch: pytest.MonkeyP
     assert [path.read_bytes() for path in written] == before
 
     def missing(results: object, path: Path) -> None:
-        raise ImportError(f"{path}: a plot needs matplotlib: pip install 'treeformer[plot]'")
+        raise ImportError(f"{path}: a plot needs matplotlib: pip install '.[plot]' in the clone")
 
     monkeypatch.setattr("treeformer.analysis.reproduction.plot", missing)
     remake(place.results / "translation.json", place.progress)
-    assert "pip install 'treeformer[plot]'" in place.progress.lines[-2]
+    assert "pip install '.[plot]' in the clone" in place.progress.lines[-2]
 
 
 def test_quick_results_never_take_the_place_of_real_ones(place: Place) -> None:

@@ -32,7 +32,7 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     (tmp_path / "fastapi.py").write_text("raise ImportError('No module named fastapi')\n")
     done = treeformer("serve", environment={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.getcwd()}"})
     assert done.returncode == 1
-    assert "pip install 'treeformer[serve]'" in done.stderr
+    assert "pip install '.[serve]' in the clone" in done.stderr
     assert "Traceback" not in done.stderr
 
 

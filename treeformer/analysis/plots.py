@@ -20,7 +20,7 @@ def plot(results: Results, path: Path) -> None:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(f"{path}: a plot needs matplotlib: pip install 'treeformer[plot]'") from error
+        raise ImportError(f"{path}: a plot needs matplotlib: pip install '.[plot]' in the clone") from error
     mpl.rcParams["svg.hashsalt"] = "treeformer"
     figure = Figure(layout="constrained")
     if isinstance(results.measured, Speed):

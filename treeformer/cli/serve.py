@@ -11,7 +11,7 @@ import typer
 from treeformer.cli import answer_options as option
 from treeformer.serving.limits import DAY, Limits
 
-_EXTRA = "treeformer serve needs more packages: pip install 'treeformer[serve]'"
+_EXTRA = "treeformer serve needs more packages: pip install '.[serve]' in the clone"
 
 
 def command(

@@ -65,7 +65,9 @@ def _connected_ray(workers: int) -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        raise ImportError("ray is not installed; install it with: pip install treeformer[ray]") from error
+        raise ImportError(
+            "ray is not installed; install it with: pip install '.[ray]' in the clone"
+        ) from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     place: dict[str, Any] = (
         {} if "RAY_ADDRESS" in os.environ else {"address": "local", "num_cpus": workers + 1}

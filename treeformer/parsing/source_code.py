@@ -182,6 +182,6 @@ def _load_grammar(language: str) -> Any:
         tree_sitter = import_module("tree_sitter")
         grammar = import_module(f"tree_sitter_{language}")
     except ModuleNotFoundError as error:
-        message = f"{error.name} is not installed; source code needs it: pip install 'treeformer[code]'"
+        message = f"{error.name} is not installed; source code needs it: pip install '.[code]' in the clone"
         raise ModuleNotFoundError(message, name=error.name) from None
     return tree_sitter.Parser(tree_sitter.Language(grammar.language()))

@@ -104,6 +104,6 @@ def _tensorboard_writer(folder: Path, step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise ValueError(
-            "training.tensorboard: TensorBoard is not installed; pip install 'treeformer[tensorboard]'"
+            "training.tensorboard: TensorBoard is not installed; pip install '.[tensorboard]' in the clone"
         ) from error
     return SummaryWriter(folder / "tensorboard", purge_step=step + 1)

@@ -69,5 +69,7 @@ def _nltk_tree_class() -> Any:
     try:
         from nltk.tree import Tree as NltkTree
     except ImportError as error:
-        raise ImportError("nltk is not installed; install it with: pip install treeformer[nltk]") from error
+        raise ImportError(
+            "nltk is not installed; install it with: pip install '.[nltk]' in the clone"
+        ) from error
     return NltkTree
