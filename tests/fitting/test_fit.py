@@ -17,8 +17,8 @@ from treeformer.fitting.fitting import Fit, fit
 from treeformer.fitting.report import MAJORITY, MODEL, TF_IDF
 from treeformer.progress import Progress
 
-_SIZES = "{d_model: 16, ffn_dim: 16, encoder_layers: 1, attention_heads: 2}"
-SMALL = f"systems.composed-tree-transformer.sizes={_SIZES}"
+_SIZES = "{d_model: 16}"
+SMALL = f"systems.tree-lstm.sizes={_SIZES}"
 SETTINGS = ["training.epochs=2", SMALL]
 
 
