@@ -9,6 +9,9 @@ from hypothesis import settings
 # There are virtual machines that announce AMX and kill a program at its first instruction of it.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
+# Tests do not see the encoders that are installed, unless they are told: `make test-encoders`.
+os.environ.setdefault("TREEFORMER_ENCODERS", str(Path(__file__).with_name("no-encoders")))
+
 # The first call of a torch kernel can take seconds, so a deadline per example would say nothing. Under CI
 # hypothesis loads its own profile, which has no deadline either and draws the same examples every time.
 settings.register_profile("local", deadline=None)

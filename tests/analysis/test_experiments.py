@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.analysis.experiments import NAMES, Cell, experiment, papers_score, task_name
+from treeformer.analysis.experiments import NAMES, experiment, papers_score, task_name
 from treeformer.analysis.reproduction import Selection
+from treeformer.analysis.rows import Cell
+from treeformer.analysis.workspace import Workspace
 from treeformer.training.recipe import Recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -71,3 +73,37 @@ def test_the_papers_scores_are_known_or_none_for_every_row(name: str) -> None:
 def test_the_error_for_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"ablation: no such table or figure, did you mean ablations\?"):
         experiment("ablation")
+
+
+def test_classifiers_over_encoders_are_compared_with_the_tree_lstm_and_the_usual_fine_tuning() -> None:
+    rows = experiment("pretrained").rows
+    labels = {(row.task, row.label) for row in rows}
+    for row in rows:
+        rivals = (row.rival, *row.further_rivals)
+        assert {(row.task, rival) for rival in rivals} <= labels
+        recipe = Recipe.load(RECIPES / f"{row.task}.yaml", row.all_changes).resolved()
+        assert recipe.encoder is not None
+        assert (row.data, recipe.training.share or 1.0) == (recipe.encoder.source, share_of(row.label))
+        is_usual = row.label.endswith("usual fine-tuning")
+        assert is_usual == (row.system == "linear" and recipe.encoder.train == "all")
+        assert any("Tree-LSTM" in rival for rival in rivals)
+        assert row.task == "imdb" or any("usual fine-tuning" in rival for rival in rivals)
+    assert len({cell.name for row in rows for cell in row.cells}) == 3 * len(rows) == 153
+
+
+def share_of(label: str) -> float:
+    """The share of the sentences that the label of a row names."""
+    parts = [part for part in label.split(", ") if part.endswith(" %")]
+    return float(parts[0].removesuffix(" %")) / 100 if parts else 1.0
+
+
+def test_a_corpus_for_an_encoder_is_prepared_with_it(tmp_path: Path) -> None:
+    rows = {row.slug: row for row in experiment("pretrained").rows if row.task == "sst5"}
+    workspace = Workspace(tmp_path, RECIPES, data=tmp_path)
+    for slug in ("tree-lstm-bge-small", "linear-bge-small-all-share10"):
+        preparation, training, *_ = workspace.jobs(rows[slug].cells)
+        (command,) = preparation.commands()
+        assert command[command.index("--set") + 1] == "encoder=bge-small"
+        assert not any(part.startswith("training.") for part in command)
+        assert training.needs is preparation
+    assert {rows[slug].corpus for slug in rows} == {"sst5-bge-small", "sst5-minilm"}

@@ -31,7 +31,7 @@ def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     first, empty, last = map(json.loads, result.stdout.splitlines())
     (found,) = Classifier.from_pretrained(run, device="cpu")(["A good film."])
-    more = ("phrases_taught", "effects")
+    more = ("phrases_taught", "effects", "model")
     assert list(first) == ["text", "label", "classes", "probabilities", "tree", "phrases", "failures", *more]
     assert first["classes"] == list(Classifier.from_pretrained(run, device="cpu").classes) == empty["classes"]
     assert first["classes"][first["probabilities"].index(max(first["probabilities"]))] == first["label"]
@@ -41,7 +41,8 @@ def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
     assert [tuple(phrase["span"]) for phrase in first["phrases"]] == [one.span for one in found.phrases]
     empty.pop("classes")
     nothing: dict[str, object] = {"probabilities": [], "phrases": [], "failures": [], "effects": []}
-    assert empty == {"text": "", "label": None, "tree": None, "phrases_taught": True, **nothing}
+    empty_answer = {"text": "", "label": None, "tree": None, "phrases_taught": True, "model": run.name}
+    assert empty == {**empty_answer, **nothing}
     assert last["text"] == "Bad"
 
 
@@ -101,7 +102,7 @@ def test_classify_leaves_out_trees_and_phrases(runs: Path) -> None:
         for line in output("classify", *model, "--json", "--labels-only", text=text).splitlines()
     ]
     assert short == [
-        {name: line[name] for name in ("text", "label", "classes", "probabilities")} for line in whole
+        {name: line[name] for name in ("text", "label", "classes", "probabilities", "model")} for line in whole
     ]
     first, empty, last = output("classify", *model, "--labels-only", text=text).splitlines()
     assert first == f"{whole[0]['label']}\t{max(whole[0]['probabilities']):.4f}\tA good film."

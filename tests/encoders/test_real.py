@@ -15,6 +15,8 @@ from treeformer.encoders import encoder_sha256, install, load_encoder
 from treeformer.encoders.catalogue import ENCODERS, TOKENIZER
 from treeformer.encoders.installation import chosen_folder
 from treeformer.encoders.wordpiece import tokenizer_json, vocabulary_of
+from treeformer.inference.classifier import Classifier
+from treeformer.inference.shipped import SHIPPED_OVER_ENCODER
 from treeformer.progress import Progress
 
 pytestmark = pytest.mark.encoders
@@ -26,6 +28,14 @@ TEXTS = [
     "A sentence of many words, " * 20,
     "No.",
 ]
+SENTIMENTS = {
+    "The plot is dull, but the actors save it.": "positive",
+    "It is not a bad film.": "positive",
+    "I have never seen a better film.": "positive",
+    "The film is long, yet never boring.": "positive",
+    "Not good at all.": "negative",
+    "The plot is dull.": "negative",
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +87,9 @@ def test_both_encoders_know_what_is_similar() -> None:
         means = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
         similarity = means @ means.T
         assert similarity[0, 1] > similarity[0, 2] + 0.1
+
+
+def test_the_sentiment_model_over_bge_small_answers_when_that_is_installed() -> None:
+    answers = Classifier.from_pretrained(device="cpu")(SENTIMENTS)
+    assert [answer.label.split()[-1] for answer in answers] == [*SENTIMENTS.values()]
+    assert {answer.model for answer in answers} == {SHIPPED_OVER_ENCODER.name}

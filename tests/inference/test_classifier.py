@@ -16,9 +16,10 @@ from tests.training.corpora import sentiment
 from treeformer import Tree, TreeProcessor
 from treeformer.data.preparation import prepare
 from treeformer.data.recipe import DataRecipe
-from treeformer.inference.classifier import SHIPPED, Classifier
+from treeformer.inference.classifier import Classifier
 from treeformer.inference.loading import run_facts
 from treeformer.inference.pictures import classified_svg, classified_text
+from treeformer.inference.shipped import SHIPPED
 from treeformer.inference.translator import Translator
 from treeformer.models.systems import load
 from treeformer.progress import Progress

@@ -20,7 +20,7 @@ from treeformer import (
     TreeTransformerForSequenceClassification,
 )
 from treeformer.checksums import CHECKSUMS
-from treeformer.inference.classifier import SHIPPED
+from treeformer.inference.shipped import SHIPPED
 from treeformer.models.systems import load
 
 Tensors = dict[str, torch.Tensor]

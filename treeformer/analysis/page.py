@@ -7,8 +7,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from treeformer.analysis.experiments import NAMES, Row, experiment, task_name
+from treeformer.analysis.experiments import NAMES, experiment, task_name
 from treeformer.analysis.results import Results, load_results
+from treeformer.analysis.rows import Row
 from treeformer.analysis.tables import markdown, markdown_table, named_seeds
 from treeformer.storage import write_file
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from treeformer.analysis.experiments import LABELS, NEAREST, papers_score, task_name
+from treeformer.analysis.experiments import NEAREST, papers_score, task_name
 from treeformer.analysis.results import Parameters, ResultRow, Results, Speed, Timing
+from treeformer.analysis.rows import LABELS
 
 _WORKS = ("training", "training, graphs", "inference")
 _COLOURS = {system: f"C{number}" for number, system in enumerate(LABELS)}

@@ -7,15 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from treeformer.analysis.costs import QUICK, Settings, count_parameters, measure_speed
-from treeformer.analysis.experiments import (
-    NAMES,
-    QUICK_TASKS,
-    Cell,
-    Experiment,
-    Row,
-    experiment,
-    quick_row,
-)
+from treeformer.analysis.experiments import NAMES, QUICK_TASKS, experiment, quick_row
 from treeformer.analysis.page import write_page
 from treeformer.analysis.plots import plot
 from treeformer.analysis.results import (
@@ -28,6 +20,7 @@ from treeformer.analysis.results import (
     Speed,
     load_results,
 )
+from treeformer.analysis.rows import Cell, Experiment, Row
 from treeformer.analysis.runner import Runner
 from treeformer.analysis.tables import markdown
 from treeformer.analysis.workspace import Workspace
@@ -279,7 +272,7 @@ def _shared_runs(row: Row, recipe: Recipe, elsewhere: Sequence[ResultRow]) -> di
 def _comparisons(
     rows: Sequence[Row], results: Sequence[ResultRow], workspace: Workspace, before: Results | None
 ) -> list[RowComparison]:
-    """Compare each row with its rival, by the seeds that both have.
+    """Compare each row with its rivals, by the seeds that both have.
 
     An earlier comparison is kept if both rows are as before, or if predictions are not in the workspace.
     """
@@ -288,8 +281,11 @@ def _comparisons(
     for one in before.comparisons if before else ():
         earlier.setdefault((one.task, one.label, one.rival, one.split), []).append(one)
     comparisons = []
-    for row, result in by_label.values():
-        rival, rival_result = by_label.get((row.task, row.rival), (row, result))
+    pairs = [
+        (*pair, label) for pair in by_label.values() for label in (pair[0].rival, *pair[0].further_rivals)
+    ]
+    for row, result, rival_label in pairs:
+        rival, rival_result = by_label.get((row.task, rival_label), (row, result))
         both = result.seeds_run & rival_result.seeds_run
         seeds = [seed for seed in row.seeds if seed in both]
         if rival is row or not seeds:

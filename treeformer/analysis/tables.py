@@ -5,15 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from treeformer.analysis.experiments import (
-    ATTENTION,
-    LABELS,
-    NEAREST,
-    PARAMETERS,
-    POSITIONS,
-    papers_score,
-    task_name,
-)
+from treeformer.analysis.experiments import ATTENTION, NEAREST, PARAMETERS, POSITIONS, papers_score, task_name
 from treeformer.analysis.results import (
     MachineSpeed,
     Parameters,
@@ -21,6 +13,7 @@ from treeformer.analysis.results import (
     Results,
     Speed,
 )
+from treeformer.analysis.rows import LABELS
 from treeformer.evaluation.predictions import PHRASES
 
 NOTHING = "–"
@@ -71,7 +64,7 @@ def _score_tables(results: Results) -> list[str]:
         parts.append(_summary(results, tasks))
     for task, rows in tasks.items():
         parts += [f"## {task_name(task)}", _detail(results, task, rows)]
-        parts += [_other_tests(results, rows), _groups(task, rows)]
+        parts += [_further_comparisons(results, task, rows), _other_tests(results, rows), _groups(task, rows)]
         parts.append(_provenance(results, task, rows))
     return [part for part in parts if part]
 
@@ -120,7 +113,8 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
     if len(rivals) > 1:  # one for each share of the data
         rivals = {rival.partition(",")[0] for rival in rivals}
     ahead = f"{rivals.pop() if len(rivals) == 1 else 'rival'} ahead by"
-    costs = ["parameters", "minutes a run", "peak memory"]
+    by_processor = any(run.cpu_seconds for row in rows for run in row.runs)
+    costs = ["parameters", "processor minutes a run" if by_processor else "minutes a run", "peak memory"]
     has_phrases = any(row.values(PHRASES) for row in rows)
     has_paper = any(_paper(results, row) != NOTHING for row in rows)
     paper = [_paper_heading(task)] if has_paper else []
@@ -129,7 +123,8 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
     lines = [["", *scores, "seeds", *paper, *compared, *phrases, *costs]]
     for row in rows:
         memory = [run.peak_memory for run in row.runs if run.peak_memory]
-        minutes = [run.seconds / 60 for run in row.runs if run.seconds]
+        times = [run.cpu_seconds if by_processor else run.seconds for run in row.runs]
+        minutes = [seconds / 60 for seconds in times if seconds]
         lines.append(
             [
                 row.label,
@@ -152,11 +147,31 @@ def _difference(results: Results, row: ResultRow, metric: str, split: str = "tes
     if results.quick:
         return []
     for one in results.comparisons:
-        if (one.task, one.label, one.metric, one.split) == (row.task, row.label, metric, split):
+        if (one.task, one.label, one.rival, one.metric, one.split) == (
+            row.task,
+            row.label,
+            row.rival,
+            metric,
+            split,
+        ):
             interval = "" if one.low is None else f" ({one.low:+.1f} to {one.high:+.1f})"
             lead = f"{one.difference:+.{_digits(row)}f}{interval}"
             return [lead.replace("-", "−"), "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"]
     return [NOTHING, NOTHING]
+
+
+def _further_comparisons(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
+    """Comparisons with other rows than the rival of the first table."""
+    rivals = {row.label: row.rival for row in rows}
+    lines = [["", "against", "score", "ahead by", "p", "seeds"]]
+    for one in results.comparisons:
+        if one.task != task or one.rival == rivals.get(one.label):
+            continue
+        interval = "" if one.low is None or one.high is None else f" ({-one.high:+.1f} to {-one.low:+.1f})"
+        lead = f"{-one.difference:+.1f}{interval}".replace("-", "−")
+        p = "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"
+        lines.append([one.label, one.rival, one.metric, lead, p, ", ".join(map(str, one.seeds))])
+    return markdown_table(lines) if len(lines) > 1 else ""
 
 
 def _other_tests(results: Results, rows: Sequence[ResultRow]) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import treeformer
-from treeformer.analysis.experiments import Cell, Row
 from treeformer.analysis.results import AttentionShare, RunResult, SplitScores
+from treeformer.analysis.rows import Cell, Row
 from treeformer.analysis.runner import Command, Job
 from treeformer.analysis.runner import treeformer as command
 from treeformer.configuration import first_problem, read_json
@@ -109,13 +109,15 @@ class Workspace:
         recipe, output = self.recipe(row), self.prepared(row)
         try:
             manifest = read_json(output / MANIFEST)
-            if not changes_since(manifest["recipe"], recipe.data):
+            encoder = (manifest.get("encoder") or {}).get("source")
+            same_encoder = encoder == (recipe.encoder and recipe.encoder.source)
+            if same_encoder and not changes_since(manifest["recipe"], recipe.data):
                 return []
         except (FileNotFoundError, ValueError, KeyError):  # no corpus, or one of another version
             pass
         if self.data is None and not recipe.data.task.generated:
             raise ValueError(f"{output}: no such corpus, and no --data to prepare it from")
-        changes = [change for change in row.all_changes if change.startswith("data.")]
+        changes = [change for change in row.all_changes if change.startswith(("data.", "encoder"))]
         source = [] if self.data is None else ["--data", str(self.data)]
         where = [*source, "--output", str(output), "--workers", str(self.workers)]
         output.parent.mkdir(parents=True, exist_ok=True)

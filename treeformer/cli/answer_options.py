@@ -61,3 +61,12 @@ def report_failures(failures: Iterable[Failure]) -> None:
     for failure in failures:
         message = f"the parser failed ({failure.reason}), read as a flat tree: {failure.sentence}"
         print(f"treeformer: {message}", file=sys.stderr)
+
+
+def report_advice() -> None:
+    """Report on standard error how to get the better sentiment model, if the small one answers."""
+    from treeformer.inference.shipped import advice
+
+    line = advice()
+    if line is not None:
+        print(f"treeformer: {line}", file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treeformer.cli import answer_options as option
-from treeformer.cli.answer_options import in_chunks, inputs_of, report_failures
+from treeformer.cli.answer_options import in_chunks, inputs_of, report_advice, report_failures
 from treeformer.cli.terminal import hint_about_input, terminal_width
 from treeformer.progress import LogLines, Progress, terminal_progress
 
@@ -100,6 +100,8 @@ def command(
         raise ValueError("TEXT: expected words, got an empty text")
     source = enumerate(texts, start=1) if texts else numbered_lines(sys.stdin)
     inputs = inputs_of(source, trees=trees, name="TEXT" if texts else "<stdin>")
+    if model is None:
+        report_advice()
     classifier = Classifier.from_pretrained(model, device=device, bf16=bf16)
     if explain is None:
         explain = not (as_json or labels_only or classifier.phrases_taught)
@@ -165,10 +167,11 @@ def _json_line(classifier: Classifier, text: str, answer: Classification | None,
         "failures": [],
         "phrases_taught": True,
         "effects": [],
+        "model": classifier.name,
     }
     if answer is not None:
         content = as_json(answer)
-    names = ["text", "label", "probabilities"] if labels_only else list(content)
+    names = ["text", "label", "probabilities", "model"] if labels_only else list(content)
     named = {"text": content["text"], "label": content["label"], "classes": classifier.classes}
     line = named | {name: content[name] for name in names}
     return json.dumps(line, ensure_ascii=False, allow_nan=False)
@@ -185,7 +188,8 @@ def _drawing(classifier: Classifier, answer: Classification | None) -> str:
     tree = draw(answer, classifier.classes, _paint(), width=terminal_width())
     untaught = answer.phrases and not (answer.phrases_taught or answer.effects)
     note = f"{_UNTAUGHT}\n" if untaught else ""
-    return f"{answer.text}\n{answer.label} ({max(answer.probabilities):.0%})\n{tree}\n{note}"
+    label = f"{answer.label} ({max(answer.probabilities):.0%}, model {answer.model})"
+    return f"{answer.text}\n{label}\n{tree}\n{note}"
 
 
 def _paint() -> Callable[[str, str], str]:

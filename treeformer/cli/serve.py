@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from treeformer.cli import answer_options as option
+from treeformer.cli.answer_options import report_advice
 from treeformer.serving.limits import DAY, Limits
 
 _EXTRA = "treeformer serve needs more packages: pip install '.[serve]' in the clone"
@@ -112,6 +113,8 @@ def command(
     from treeformer.serving.model_process import ProcessSettings
     from treeformer.serving.server import checked_token, listen, load_service, report, serve
 
+    if model is None:
+        report_advice()
     limits = Limits(
         characters=characters,
         inputs=inputs,

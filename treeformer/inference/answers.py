@@ -65,6 +65,7 @@ class Classification:
     failures: sentences that the parser failed on; their trees are flat.
     phrases_taught: the model learnt from labels of phrases. If not, those in ``phrases`` mean nothing.
     effects: of every word and phrase, in the same order; empty unless asked for, see `Classifier.explain`.
+    model: the name of the folder of the model that answered.
     """
 
     text: str
@@ -75,6 +76,7 @@ class Classification:
     failures: tuple[Failure, ...] = ()
     phrases_taught: bool = True
     effects: tuple[Effect, ...] = ()
+    model: str = ""
 
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows: the tree in the colours of effects, else of classes."""

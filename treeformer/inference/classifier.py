@@ -17,9 +17,9 @@ from treeformer.data.reading import Reading
 from treeformer.inference.answers import Classification, Phrase, check_answers
 from treeformer.inference.effects import explained
 from treeformer.inference.loading import Loaded, load_run
+from treeformer.inference.shipped import default_model
 from treeformer.trees import Tree
 
-SHIPPED = Path(__file__).parent / "models" / "sst"  #: the sentiment model of the package
 _TOKENS = 16384  # leaves and nodes of a batch
 
 
@@ -38,15 +38,21 @@ class Classifier:
     'very positive'
     """
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, name: str = "") -> None:
         self.system, self.model, self.processor = loaded
+        self.name = name  #: of the folder of the model, which answers repeat
 
     @classmethod
     def from_pretrained(
         cls, folder: str | Path | None = None, *, device: str | None = None, bf16: bool = False
     ) -> Classifier:
-        """The classifier of a run, by default the sentiment model of the package; see `load_run`."""
-        return cls(load_run(folder or SHIPPED, "classification", device=device, bf16=bf16))
+        """The classifier of a run; see `load_run`.
+
+        By default a sentiment model of the package: the one over bge-small if that encoder is installed, else
+        a small one.
+        """
+        folder = Path(folder) if folder else default_model()
+        return cls(load_run(folder, "classification", device=device, bf16=bf16), folder.resolve().name)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -113,6 +119,7 @@ class Classifier:
             tuple(phrases),
             reading.failures,
             self.phrases_taught,
+            model=self.name,
         )
 
     def _labelled(self, logits: Tensor) -> list[tuple[str, tuple[float, ...]]]:

@@ -269,7 +269,7 @@ def _model_description(name: str, folder: Path | None, classifier: Classifier) -
     styles = zip(classifier.classes, marks_of(classifier.classes), strict=True)
     return schema.ModelDescription(
         name=name,
-        title="shipped sentiment model" if folder is None else folder.name,
+        title=f"sentiment model {classifier.name}" if folder is None else folder.name,
         system=system,
         classes=tuple(schema.ClassStyle(label, mark, colour) for label, (mark, colour) in styles),
         labels=classifier.processor.settings.labels,
