@@ -28,6 +28,7 @@ class Damage(Campaign):
     def set_up(self, folder: Path) -> None:
         self.folder = folder
         self.kinds = ["prepared", "resume", "run", "parser", "files"]
+        self.kinds += ["states", "encoder", "frozen", "trained"]  # of a pretrained encoder
         self.expected: dict[str, bytes] = {}
         self.files: dict[str, list[str]] = {}  # only those that the command opens
         for kind in self.kinds:
@@ -52,7 +53,8 @@ class Damage(Campaign):
         case.keep(path.name, path.read_bytes())
         victim, answer = self._answer(kind, copy)
         if victim.wait():
-            check_refusal(victim, path.name, *([f"{path.parent}: "] if "state" in path.parts else []))
+            is_of_folder = kind == "encoder" or "state" in path.parts  # a checksum of several files
+            check_refusal(victim, path.name, *([f"{path.parent}: "] if is_of_folder else []))
         else:
             case.check("Traceback" not in victim.errors, f"{victim}: {victim.errors[-2000:]}")
             same = answer == self.expected[kind]
@@ -67,6 +69,12 @@ class Damage(Campaign):
         match kind:
             case "prepared":
                 shutil.copytree(fixtures.prepared, copy / kind)
+            case "states":
+                shutil.copytree(fixtures.with_states, copy / kind)
+            case "encoder":
+                shutil.copytree(fixtures.encoder, copy / kind)
+                shutil.copytree(fixtures.frozen, copy / "run")
+                _read_encoder_from(copy / "run", str(fixtures.encoder), str(copy / kind))
             case "files":  # compressed, so that damage can be told from another text
                 (copy / kind).mkdir(parents=True)
                 content = (fixtures.files / "dev.phrases").read_bytes()
@@ -74,12 +82,13 @@ class Damage(Campaign):
             case "parser":
                 shutil.copytree(fixtures.parser, copy / "parser")
             case _:
-                shutil.copytree(fixtures.stopped if kind == "resume" else fixtures.run, copy / "run")
+                runs = {"resume": fixtures.stopped, "frozen": fixtures.frozen, "trained": fixtures.trained}
+                shutil.copytree(runs.get(kind, fixtures.run), copy / "run")
         return copy
 
     def _source(self, kind: str, copy: Path) -> Path:
         """The folder whose files are damaged."""
-        return copy / {"resume": "run"}.get(kind, kind)
+        return copy / ("run" if kind in ("resume", "frozen", "trained") else kind)
 
     def _answer(self, kind: str, copy: Path) -> tuple[Victim, bytes]:
         """A command that has ended, and its answer."""
@@ -89,11 +98,15 @@ class Damage(Campaign):
             case "prepared":
                 victim = run([*training, "--data", copy / "prepared", "--output", output], self.folder)
                 return victim, _bytes(output / "model.safetensors")
+            case "states":
+                options = [*fixtures.encoder_options, "--data", copy / "states", "--output", output]
+                victim = run([*training, *options], self.folder)
+                return victim, _bytes(output / "model.safetensors")
             case "resume":
                 output = copy / "run"
                 victim = run([*training, "--data", fixtures.prepared, "--output", output], self.folder)
                 return victim, _bytes(output / "model.safetensors")
-            case "run":
+            case "run" | "encoder" | "frozen" | "trained":
                 arguments = ["classify", "--trees", "--json", "--model", copy / "run", "--device", "cpu"]
                 victim = run(arguments, self.folder, text=TREES.encode())
                 return victim, victim.output
@@ -105,6 +118,13 @@ class Damage(Campaign):
         gold = copy / "files" / "dev.phrases.gz"
         victim = run(["score", gold, fixtures.files / "dev.phrases", "--json"], self.folder)
         return victim, victim.output
+
+
+def _read_encoder_from(run: Path, before: str, now: str) -> None:
+    """Change the folder from which a run reads its encoder."""
+    for path in (run / "config.json", run / "processor.json"):
+        path.write_text(path.read_text().replace(before, now))
+    (run / "checksums.json").unlink()
 
 
 def _bytes(path: Path) -> bytes:

@@ -206,7 +206,7 @@ _KEYS = [
 
 
 class Jsons(Readings):
-    """Damaged JSON files of prepared corpora, runs and parsers, each opened as the commands do."""
+    """Damaged JSON files of prepared corpora, runs, parsers and encoders, each opened as the commands do."""
 
     name = "JSON of our folders"
     share = 2.0
@@ -219,11 +219,16 @@ class Jsons(Readings):
         shutil.copytree(self.fixtures.run, folder / "run")
         shutil.copytree(self.fixtures.prepared, folder / "prepared")
         shutil.copytree(self.fixtures.parser, folder / "parser")
+        shutil.copytree(self.fixtures.frozen, folder / "frozen")
+        shutil.copytree(self.fixtures.encoder, folder / "encoder")
         names = ["run/processor.json", "run/tokenizer.json", "run/run.json", "run/config.json"]
         names += ["prepared/manifest.json", "prepared/labels.json", "parser/parser.json"]
+        names += ["frozen/processor.json", "frozen/config.json"]
+        names += ["encoder/config.json", "encoder/tokenizer.json", "encoder/encoder.json"]
         # Checksums would refuse all damage.
         for path in folder.rglob("checksums.json"):
             path.unlink()
+        (folder / "encoder" / "encoder.json").write_text(json.dumps({"name": "tiny", "sha256": {}}))
         path = folder / "prepared" / "manifest.json"
         manifest = json.loads(path.read_text())
         del manifest["digest"]
@@ -250,7 +255,9 @@ class Jsons(Readings):
         path = self.folder / name
         path.write_bytes(content)
         try:
-            outcome(lambda: _open(name, path.parent), path.name, *_OTHER_FILES.get(path.name, ()))
+            others = _OTHER_FILES.get(path.name, ())
+            folders = [f"{path.parent}: "] if path.parent.name in ("encoder", "frozen") else []
+            outcome(lambda: _open(name, path.parent), path.name, *others, *folders)
         finally:
             path.write_text(self.contents[name])
 
@@ -265,6 +272,10 @@ _OTHER_FILES = {
 
 def _open(name: str, folder: Path) -> object:
     """Read a file of a folder as the commands do."""
+    if folder.name == "encoder":
+        from treeformer.encoders import load_encoder
+
+        return load_encoder(folder)
     match Path(name).name:
         case "processor.json" | "tokenizer.json":
             from treeformer.data.processor import TreeProcessor
@@ -296,7 +307,7 @@ def _open(name: str, folder: Path) -> object:
 
 
 class Splits(Readings):
-    """Damaged Arrow files: an error that names the file, or examples that can be read."""
+    """Damaged Arrow files and stored states: an error that names the file, or examples that can be read."""
 
     name = "Arrow splits"
     share = 4.0
@@ -307,21 +318,34 @@ class Splits(Readings):
     def set_up(self, folder: Path) -> None:
         super().set_up(folder)
         self.content = (self.fixtures.prepared / "dev.arrow").read_bytes()
+        self.states = (self.fixtures.with_states / "dev.states.npy").read_bytes()
 
     def run(self, case: Case) -> None:
         from treeformer.data.split import Split
 
-        path = self.written(case, "dev.arrow", damaged_bytes(case.random, self.content))
+        arrow = path = self.folder / "dev.arrow"
+        states = None
+        if case.random.random() < 0.2:
+            arrow = self.fixtures.with_states / "dev.arrow"
+            states = path = self.written(case, "dev.states.npy", self._damaged_states(case.random))
+        else:
+            self.written(case, "dev.arrow", damaged_bytes(case.random, self.content))
 
         def read() -> object:
-            split = Split(path)
+            split = Split(arrow, states)
             return [split[number] for number in range(min(len(split), 50))], split.sizes, split.groups
 
         outcome(read, str(path))
 
+    def _damaged_states(self, generator: Random) -> bytes:
+        """A file of states with damage in its header or anywhere."""
+        if generator.random() < 0.5:
+            return damaged_bytes(generator, self.states[:128]) + self.states[128:]
+        return damaged_bytes(generator, self.states)
+
 
 class Weights(Readings):
-    """Damaged safetensors: of a run, of a checkpoint and of a parser."""
+    """Damaged safetensors: of runs, of a checkpoint, of a parser and of an encoder."""
 
     name = "safetensors"
     share = 1.5
@@ -333,15 +357,20 @@ class Weights(Readings):
         super().set_up(folder)
         shutil.copytree(self.fixtures.run, folder / "run")
         shutil.copytree(self.fixtures.parser, folder / "parser")
+        shutil.copytree(self.fixtures.frozen, folder / "frozen")
+        shutil.copytree(self.fixtures.encoder, folder / "encoder")
+        (folder / "encoder" / "encoder.json").unlink()
         for path in folder.rglob("checksums.json"):  # it would refuse all damage
             path.unlink()
         [*_, state] = sorted((folder / "run" / "state").iterdir())
         self.paths = [folder / "parser" / "parser.safetensors", folder / "run" / "model.safetensors"]
-        self.paths += [state / "model.safetensors"]
+        self.paths += [state / "model.safetensors", folder / "frozen" / "model.safetensors"]
+        self.paths += [folder / "encoder" / "model.safetensors"]
         self.contents = {path: path.read_bytes() for path in self.paths}
         self.hashes = json.loads((state / "manifest.json").read_bytes())
 
     def run(self, case: Case) -> None:
+        from treeformer.encoders import load_encoder
         from treeformer.inference.loading import Loaded, load_run
         from treeformer.parsing import load_parser
         from treeformer.training import checkpoints
@@ -359,7 +388,9 @@ class Weights(Readings):
             match path.parent.name:
                 case "parser":
                     outcome(lambda: load_parser(str(path.parent)), str(path))
-                case "run":
+                case "encoder":
+                    outcome(lambda: load_encoder(path.parent), f"{path.parent}: ", str(path))
+                case "run" | "frozen":
                     run = outcome(lambda: load_run(path.parent, device="cpu"), str(path))
                     if isinstance(run, Loaded):
                         finite = all(weight.isfinite().all() for weight in run.model.parameters())

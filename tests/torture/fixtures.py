@@ -76,6 +76,19 @@ class Fixtures:
         self.labelled = folder / "labelled.yaml"  #: prepares `texts` with the small parser
         self.texts = folder / "texts"
         self.lines = folder / "lines.txt"
+        self.encoder = folder / "encoder"  #: a tiny pretrained encoder with checksums
+        self.with_states = folder / "with-states"  #: `files` prepared with its states
+        self.frozen = folder / "frozen"  #: a run over these states
+        self.trained = folder / "trained"  #: a run that trained the encoder
+
+    def over_encoder(self, train: str) -> list[str]:
+        """Overrides of `recipe` for training over the encoder, which is ``frozen``, or ``all`` is trained."""
+        return [f"encoder={self.encoder}", f"encoder.train={train}"]
+
+    @property
+    def encoder_options(self) -> list[str]:
+        """The options of a command that prepares or trains over the frozen encoder."""
+        return [part for change in self.over_encoder("frozen") for part in ("--set", change)]
 
 
 def make(folder: Path) -> Fixtures:
@@ -120,6 +133,7 @@ def _make(fixtures: Fixtures) -> None:
     train(recipe, fixtures.prepared, fixtures.run, device="cpu", progress=Progress())
     _train_and_kill(recipe, fixtures)
     _small_parser(fixtures)
+    _train_over_encoder(fixtures)
     fixtures.texts.mkdir()
     for split, count in {"train": 600, "dev": 40}.items():
         rows = [
@@ -162,6 +176,26 @@ def _train_and_kill(recipe: Recipe, fixtures: Fixtures) -> None:
         facts = json.loads((fixtures.stopped / "run.json").read_text())
         if not facts.get("finished"):
             return
+
+
+def _train_over_encoder(fixtures: Fixtures) -> None:
+    """Make an encoder as an installation does, a corpus with its states, and two runs."""
+    from tests.encoders import tiny
+    from treeformer.data.preparation import prepare
+    from treeformer.encoders.installation import MANIFEST
+    from treeformer.progress import Progress
+    from treeformer.storage import write_json
+    from treeformer.training.loop import train
+    from treeformer.training.recipe import Recipe
+
+    shutil.move(tiny.folder_of_files(fixtures.folder / "hub"), fixtures.encoder)
+    sums = {path.name: tiny.checksum(path) for path in fixtures.encoder.iterdir()}
+    write_json(fixtures.encoder / MANIFEST, {"name": "tiny", "sha256": sums})
+    for kind, run in {"frozen": fixtures.frozen, "all": fixtures.trained}.items():
+        recipe = Recipe.load(fixtures.recipe, fixtures.over_encoder(kind))
+        if kind == "frozen":
+            prepare(recipe, fixtures.files, fixtures.with_states, progress=Progress())
+        train(recipe, fixtures.with_states, run, device="cpu", progress=Progress())
 
 
 def _small_parser(fixtures: Fixtures) -> None:

@@ -24,7 +24,7 @@ class Command:
     """A command with an output that can be resumed.
 
     Args:
-        name: parse, prepare or train.
+        name: parse, workers (parse in two processes), prepare, encode (prepare with an encoder) or train.
         fixtures: its inputs.
     """
 
@@ -59,6 +59,9 @@ class Command:
                 ]
             case "prepare":
                 return ["prepare", fixtures.labelled, "--data", fixtures.texts, "--output", output]
+            case "encode":
+                options = [*fixtures.encoder_options, "--data", fixtures.files, "--output", output]
+                return ["prepare", fixtures.recipe, *options]
         return ["train", fixtures.recipe, "--data", fixtures.prepared, "--output", output, "--device", "cpu"]
 
     def check_output(self, case: Case, output: Path) -> None:
@@ -70,7 +73,7 @@ class Command:
             if found.get(name) != self._reference.get(name)
         )
         case.check(not different, f"{self.name}: the output differs in {', '.join(different)}")
-        if self.name == "prepare":
+        if self.name in ("prepare", "encode"):
             PreparedCorpus.open(output).check()
         elif self.name == "train":
             check_folder(output)
@@ -80,7 +83,7 @@ class Command:
 
 def measured_commands(fixtures: Fixtures, folder: Path) -> dict[str, Command]:
     """All commands, each measured by an undisturbed run."""
-    commands = {name: Command(name, fixtures) for name in ("parse", "workers", "prepare", "train")}
+    commands = {name: Command(name, fixtures) for name in ("parse", "workers", "prepare", "encode", "train")}
     for command in commands.values():
         command.measure(folder)
     return commands
@@ -148,7 +151,7 @@ class Kills(OfCommands):
 
     name = "kill"
     share = 14.0
-    commands = ("parse", "prepare", "train", "parse", "prepare", "train", "workers")
+    commands = ("parse", "prepare", "train", "encode", "parse", "prepare", "train", "workers")
 
     def run(self, case: Case) -> None:
         command, output = self.chosen(case)

@@ -44,7 +44,7 @@ class EncoderFacts(Settings):
     def tokenizer(self, folder: Path | None) -> Tokenizer:
         """The tokenizer of the encoder, which is in the folder of a model or is installed."""
         if not self.inside:
-            return load_tokenizer(self.source, sha256=self.sha256)
+            return self._installed_tokenizer(folder)
         if folder is None:
             raise ValueError(
                 "encoder: its tokenizer is said to be in the same folder, but there is no folder"
@@ -56,6 +56,15 @@ class EncoderFacts(Settings):
             return Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises no narrower exception
             raise ValueError(f"{path}: not a tokenizer: {printable(str(error))}") from error
+
+    def _installed_tokenizer(self, folder: Path | None) -> Tokenizer:
+        """The tokenizer of an encoder outside the folder of a model, which an error names."""
+        try:
+            return load_tokenizer(self.source, sha256=self.sha256)
+        except (OSError, ValueError) as error:
+            if folder is None:
+                raise
+            raise ValueError(f"{folder}: {error}") from error
 
     def linker(self, tokenizer: Tokenizer) -> Linker:
         """Links words with the pieces of the encoder."""

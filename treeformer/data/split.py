@@ -129,8 +129,8 @@ class Split:
         """The states in a file, mapped into memory; ``ValueError`` if they are not those of this split."""
         try:
             states: States = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise ValueError(f"{path}: not a file of states: {error}") from error
+        except Exception as error:  # numpy raises those of its parser, too
+            raise ValueError(f"{path}: not a file of states: {' '.join(str(error).split())}") from error
         leaves = len(self._values["input_ids"])
         if states.dtype != np.float16 or states.ndim != 3 or len(states) != leaves:
             raise ValueError(
