@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,9 +61,10 @@ def fitted(data: object, **options: object) -> tuple[Fit, list[str]]:
 
 
 def test_one_call_leaves_a_model_and_a_report(reviews: Path) -> None:
-    result, _ = fitted(reviews)
+    result, log = fitted(reviews)
     assert result.folder == Path("reviews-fit")
     assert list(result.scores) == [MODEL, TF_IDF, MAJORITY]
+    assert any(line.startswith("the tree model: It has no pretrained encoder") for line in log)
     assert all(one.accuracy.count == 8 for one in result.scores.values())
     assert result.scores[TF_IDF].accuracy.percent == 100
     assert result.scores[MAJORITY].accuracy.percent == 50
@@ -133,6 +138,29 @@ def test_an_interrupted_fit_resumes(reviews: Path, monkeypatch: pytest.MonkeyPat
     parts, _ = fitted(reviews, output="parts")
     assert Path("parts/run/model.safetensors").stat().st_mtime_ns == model
     assert parts.scores == whole.scores
+
+
+def test_ctrl_c_stops_the_command_and_the_same_command_resumes(reviews: Path) -> None:
+    changes = [f"--set={change}" for change in ("training.epochs=2000", "training.patience=2000", SMALL)]
+    command = [sys.executable, "-m", "treeformer", "fit", str(reviews), "--device", "cpu", *changes]
+    environment = {**os.environ, "PYTHONPATH": str(Path(treeformer.__file__).parents[1])}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("update 20:"):
+                process.send_signal(signal.SIGINT)
+                break
+        errors = process.stderr.read()
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "treeformer: stopped; the same command resumes"
+    facts = json.loads(Path("reviews-fit/run/run.json").read_text("utf-8"))
+    assert not facts.get("finished")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stderr is not None
+        resumed = next(line for line in process.stderr if "resumes after update" in line)
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+    assert int(resumed.split()[-1]) >= 20
 
 
 def test_the_command_prints_the_scores_and_how_to_ask(reviews: Path) -> None:

@@ -87,6 +87,7 @@ def test_a_run_logs_its_vectors_and_a_resumed_run_does_not_read_them(
 
     path.unlink()  # a resumed run reads its checkpoint
     (tmp_path / "run" / "run.json").write_text(json.dumps({**facts, "finished": False}))
+    (tmp_path / "run" / "checksums.json").unlink()
     train(experiment(corpus, *changes), corpus, tmp_path / "run", device="cpu", progress=progress)
     again = json.loads((tmp_path / "run" / "run.json").read_text())
     assert again["finished"]

@@ -72,6 +72,9 @@ def command(
             device=device,
             ask=_ask if sys.stdin.isatty() else None,
         )
+    except KeyboardInterrupt:
+        print("treeformer: stopped; the same command resumes", file=sys.stderr)
+        raise typer.Exit(130) from None
     except BadRowsError as error:
         print(*error.lines, sep="\n", file=sys.stderr)
         raise ValueError(error.summary) from None

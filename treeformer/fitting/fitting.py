@@ -131,7 +131,7 @@ def fit(
         progress: receives log lines; by default they go to standard error.
         ask: asks the user for a column that cannot be found.
     """
-    progress = progress or terminal_progress("rows")
+    given, progress = progress, progress or terminal_progress("rows")
     columns = Columns(text, label)
     loaded = load_rows(
         data, test, columns, language=language, seed=seed, drop=drop, ask=ask, progress=progress
@@ -147,10 +147,11 @@ def fit(
         return Fit(folder, _scores(folder))
     _write_data(folder, loaded, facts)
     _predict_baselines(folder, loaded, seed, progress)
-    corpus = prepare(
-        recipe, folder / "data", folder / "prepared", workers=cores() if words > _FEW_WORDS else 1
-    )
-    run = train(recipe, corpus, folder / _FOLDERS[MODEL], seed=seed, device=device)
+    if recipe.encoder is None:
+        progress.log(f"the tree model: {_advice(recipe)}")
+    workers = cores() if words > _FEW_WORDS else 1
+    corpus = prepare(recipe, folder / "data", folder / "prepared", workers=workers, progress=given)
+    run = train(recipe, corpus, folder / _FOLDERS[MODEL], seed=seed, device=device, progress=given)
     evaluate(folder / _FOLDERS[MODEL], TEST, device=device)
     return _finish(folder, loaded, facts, _training(run, recipe))
 
@@ -248,8 +249,18 @@ def _training(run: RunFacts, recipe: Recipe) -> str:
     words = "word vectors from scratch"
     if recipe.encoder is not None:
         words = f"the states of the pretrained encoder {recipe.encoder.source}, which stays as it is"
-    return (
+    sentence = (
         f"The tree model is a {recipe.model} over {words}: {run.parameters:,} parameters, {run.updates:,} "
         f"updates in {run.seconds:.0f} s on {run.device}, seed {run.seed}. Dev chose the weights "
         "to keep; the baselines learn from train and dev."
+    )
+    return sentence if recipe.encoder is not None else f"{sentence} {_advice(recipe)}"
+
+
+def _advice(recipe: Recipe) -> str:
+    """What helps a model without a pretrained encoder."""
+    name = _ENCODERS[recipe.data.task.language][0]
+    return (
+        "It has no pretrained encoder, so it learns the words from these rows alone. With one, a few hundred "
+        f"rows go further: treeformer encoder install {name}, then fit into another folder."
     )

@@ -105,10 +105,7 @@ def finding(scores: Mapping[str, SystemScores]) -> str:
         return f"{accuracy}; {TF_IDF} gets {other.accuracy.percent:.1f} %, and the difference may be chance."
     if difference > 0:
         return f"{accuracy}, {difference:.1f} points more than {TF_IDF}."
-    return (
-        f"{accuracy}, {-difference:.1f} points less than {TF_IDF}: use that here, or label more texts, or "
-        "install a pretrained encoder and fit again (treeformer encoder install bge-small)."
-    )
+    return f"{accuracy}, {-difference:.1f} points less than {TF_IDF}: use that here, or label more texts."
 
 
 def ask_command(run: Path) -> str:
