@@ -45,7 +45,7 @@ def test_axe_finds_nothing_serious_in_a_translation(page: Page) -> None:
 
 def test_axe_finds_nothing_serious_in_the_interface_for_programs(page: Page) -> None:
     page.driver.get(f"{page.address}/docs")
-    page.wait(lambda driver: len(page.all(".path")) == 7)
+    page.wait(lambda driver: len(page.all(".path")) == 8)
     for summary in page.all(".path summary"):
         page.click(summary)
     assert serious(page) == []

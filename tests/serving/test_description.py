@@ -17,7 +17,7 @@ EXAMPLES = settings(
     suppress_health_check=list(HealthCheck),
     database=None,
 )
-NAMES = ("parse", "classify", "translate", "attention")
+NAMES = ("parse", "classify", "translate", "language", "attention")
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import System, load
 
 FACTS = "run.json"
+_CARD = "README.md"
+_TRAINING_DATA = re.compile(r"^\*\*Training data\*\*: (.+?)(?:\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
 _NEEDED = ("config.json", PROCESSOR)
 _DOES = {
     "classification": "classifies: see treeformer classify",
@@ -66,6 +69,22 @@ def run_facts(folder: str | Path) -> dict[str, Any]:
     """The content of ``run.json``, empty where there is no such file."""
     path = Path(folder) / FACTS
     return read_json(path) if path.is_file() else {}
+
+
+def trained_on(folder: str | Path) -> str:
+    """What a model was trained on; empty where its folder does not say.
+
+    This is the paragraph ``**Training data**:`` of its README.md, otherwise the training file of its recipe.
+    """
+    card = Path(folder) / _CARD
+    if card.is_file():
+        paragraph = _TRAINING_DATA.search(card.read_text(encoding="utf-8", errors="replace"))
+        if paragraph is not None:
+            return " ".join(paragraph[1].split())
+    content: Any = run_facts(folder)
+    for key in ("recipe", "data", "task", "splits", "train", "file"):
+        content = content.get(key, {}) if isinstance(content, dict) else {}
+    return content if isinstance(content, str) else ""
 
 
 def _check_sizes(folder: Path, model: PreTrained, processor: TreeProcessor) -> None:

@@ -92,6 +92,10 @@ def _add_model_routes(app: FastAPI, service: Service) -> None:
     async def translate(request: schema.TranslateRequest) -> None:
         """Translate texts or trees; needs a translation model."""
 
+    @post("/v1/language", response_model=schema.LanguageResponse)
+    async def language(request: schema.LanguageRequest) -> None:
+        """Detect the language of texts."""
+
     @post("/v1/attention", response_model=schema.AttentionResponse)
     async def attention(request: schema.AttentionRequest) -> None:
         """Show what a word or phrase attends to, and what accumulation adds up in it."""

@@ -13,8 +13,9 @@ from treeformer.data.reading import Reading
 from treeformer.inference.alignment import aligned_translations
 from treeformer.inference.answers import Translation, to_json
 from treeformer.inference.attention import part_attention
-from treeformer.inference.classifier import Classifier
+from treeformer.inference.classifier import SHIPPED, Classifier
 from treeformer.inference.effects import explained
+from treeformer.inference.loading import trained_on
 from treeformer.inference.pictures import marks_of
 from treeformer.inference.translator import Translator
 from treeformer.parsing.embedded import EmbeddedParser
@@ -73,6 +74,7 @@ class Engine:
                 for name, classifier in self._classifiers.items()
             ),
             translation=None if folder is None else folder.name,
+            translated_language=None if folder is None else self._translator.processor.settings.language,
         )
 
     def __call__(self, batch: Sequence[ModelRequest], deadline: Deadline) -> list[bytes | RefusedError]:
@@ -265,14 +267,18 @@ def _wrap(
 
 def _model_description(name: str, folder: Path | None, classifier: Classifier) -> schema.ModelDescription:
     config, system = classifier.model.config, classifier.system.name
+    settings = classifier.processor.settings
     accumulates = getattr(config, "accumulate", False)
     styles = zip(classifier.classes, marks_of(classifier.classes), strict=True)
     return schema.ModelDescription(
         name=name,
         title=f"sentiment model {classifier.name}" if folder is None else folder.name,
         system=system,
+        language=settings.language,
+        trained_on=trained_on(folder or SHIPPED),
+        encoder=None if settings.encoder is None else Path(settings.encoder.source).name,
         classes=tuple(schema.ClassStyle(label, mark, colour) for label, (mark, colour) in styles),
-        labels=classifier.processor.settings.labels,
+        labels=settings.labels,
         attention=system in _WITH_ATTENTION,
         hierarchical_embeddings=accumulates and getattr(config, "hierarchical_embeddings", False),
         phrases_taught=classifier.phrases_taught,

@@ -50,11 +50,12 @@ class ProcessSettings:
 
 @dataclass(frozen=True)
 class LoadedModels:
-    """What a process has loaded: the language of its parser, classifiers, and the title of a translator."""
+    """What a process has loaded: classifiers with the language of their parser, and a translator with its."""
 
     language: str
     models: tuple[ModelDescription, ...]
     translation: str | None
+    translated_language: str | None
 
 
 class ModelRequest(NamedTuple):

@@ -97,6 +97,10 @@ class AttentionRequest(_Strict):
         return [("input", self.input)]
 
 
+class LanguageRequest(_InputsRequest):
+    """Texts whose language is asked for."""
+
+
 ServiceRequest = ParseRequest | ClassifyRequest | TranslateRequest | AttentionRequest
 
 
@@ -128,6 +132,13 @@ class ParseResponse:
 
     parser: str
     answers: tuple[ParsedText, ...]
+
+
+@dataclass(frozen=True)
+class LanguageResponse:
+    """The language of each input, as a code of ISO 639."""
+
+    languages: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -215,11 +226,18 @@ class ClassStyle:
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """A model that is loaded."""
+    """A model that is loaded.
+
+    trained_on: what its training data are, as far as its folder says; may be empty.
+    encoder: the pretrained encoder that reads the words for it, None if it has none.
+    """
 
     name: str
     title: str
     system: str
+    language: str
+    trained_on: str
+    encoder: str | None
     classes: tuple[ClassStyle, ...]
     labels: tuple[str, ...]
     attention: bool
@@ -229,11 +247,17 @@ class ModelDescription:
 
 @dataclass(frozen=True)
 class ModelsResponse:
-    """Models, parsers and limits of the service."""
+    """Models, parsers and limits of the service.
+
+    languages: for each language that has a parser, the name of the parser.
+    translation, translated_language: a model that translates, and the language that it reads.
+    """
 
     models: tuple[ModelDescription, ...]
     parsers: tuple[str, ...]
+    languages: dict[str, str]
     translation: str | None
+    translated_language: str | None
     limits: Limits
 
 

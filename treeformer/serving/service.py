@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from treeformer.inference.answers import to_json
 from treeformer.parsing.failures import Parsed
+from treeformer.parsing.tokenizer import LANGUAGES
 from treeformer.serving import schema
+from treeformer.serving.languages import language_of
 from treeformer.serving.limits import Limits, invalid, unavailable
 from treeformer.serving.metrics import Metrics
 from treeformer.serving.model_process import LoadedModels, ModelProcess, ModelRequest
@@ -57,13 +61,20 @@ class Service:
 
     def description(self) -> schema.ModelsResponse:
         """Models, parsers and limits."""
-        parsers = (schema.EMBEDDED, *self._parser_queues)
-        return schema.ModelsResponse(self._loaded.models, parsers, self._loaded.translation, self.limits)
+        loaded, names = self._loaded, (schema.EMBEDDED, *self._parser_queues)
+        languages = {loaded.language: schema.EMBEDDED} | {
+            name: name for name in self._parser_queues if name in LANGUAGES
+        }
+        return schema.ModelsResponse(
+            loaded.models, names, languages, loaded.translation, loaded.translated_language, self.limits
+        )
 
-    async def answer(self, request: schema.ServiceRequest, peer: str) -> bytes:
+    async def answer(self, request: schema.ServiceRequest | schema.LanguageRequest, peer: str) -> bytes:
         """The response to a request of a peer as JSON; RefusedError where there is none."""
-        self._check_names(request)
         self._check_texts(request)
+        if isinstance(request, schema.LanguageRequest):
+            return await asyncio.to_thread(self._languages, request.inputs)
+        self._check_names(request)
         parsed: list[Parsed] | None = None
         other_parser = _other_parser(request)
         if other_parser is not None:
@@ -71,6 +82,11 @@ class Service:
             parsed = await self._ask(queue, schema.ParseRequest, request, request, peer)
         content = ModelRequest(request, parsed)
         return bytes(await self._ask(self._model_queue, schema.batch_key(request), content, request, peer))
+
+    def _languages(self, texts: Sequence[str]) -> bytes:
+        """The response with the language of each text."""
+        usual = self._loaded.language
+        return to_json(schema.LanguageResponse(tuple(language_of(text, usual=usual) for text in texts)))
 
     def _check_names(self, request: schema.ServiceRequest) -> None:
         """Refuse a model or parser that is not loaded."""
@@ -83,7 +99,7 @@ class Service:
         if _other_parser(request) not in (None, *self._parser_queues):
             raise invalid(f"parser: expected one of {', '.join([schema.EMBEDDED, *self._parser_queues])}")
 
-    def _check_texts(self, request: schema.ServiceRequest) -> None:
+    def _check_texts(self, request: schema.ServiceRequest | schema.LanguageRequest) -> None:
         """Refuse texts that exceed the limits, and what is not text."""
         texts, most = request.located_texts(), self.limits.characters
         if len(texts) > self.limits.inputs:

@@ -7,6 +7,7 @@ const EXAMPLES = {
   "/v1/parse": { inputs: ["The cat sleeps well."] },
   "/v1/classify": { inputs: ["A gorgeous, witty, seductive movie."] },
   "/v1/translate": { inputs: ["A dog sleeps."], attention: true },
+  "/v1/language": { inputs: ["Ein schöner Film."] },
   "/v1/attention": { input: "A gorgeous, witty, seductive movie.", part: { kind: "word", index: 1 } },
 };
 

@@ -2,6 +2,7 @@
 
 import { isTree } from "./brackets.js";
 import { Details } from "./details.js";
+import { fillLanguages, languageName, languageOf, noParser, notice, otherLanguage } from "./language.js";
 import { byId, create, hideTooltip, percent } from "./page.js";
 import { Pane } from "./pane.js";
 import { ask, setToken } from "./service.js";
@@ -16,6 +17,7 @@ const translation = new TranslationView();
 let description;
 let panes = [];
 let edited = "";
+let anyway = false; // show answers of a model that reads another language
 let lastRequest = 0;
 
 async function start() {
@@ -27,12 +29,14 @@ async function start() {
   }
   byId("token-choice").hidden = true;
   byId("task-choice").hidden = description.translation === null;
+  fillLanguages(description);
   fillComparisons();
   const state = fromAddress();
   byId("text").value = state.text ?? byId("text").value ?? "";
   choose("layout", state.layout ?? "auto");
   choose("task", (description.translation && state.task) || "sentiment");
   choose("compare", state.compare ?? "");
+  choose("language", state.language ?? "");
   edited = state.edited ?? "";
   if (!byId("text").value) byId("text").value = EXAMPLE;
   await read({ replace: true });
@@ -45,7 +49,8 @@ function choose(id, value) {
 
 function fillComparisons() {
   const options = [["", "nothing"]];
-  for (const parser of description.parsers.slice(1)) options.push([`parser ${parser}`, `the parser ${parser === "corenlp" ? "CoreNLP" : parser}`]);
+  const ofLanguages = Object.values(description.languages);
+  for (const parser of description.parsers.filter((name) => !ofLanguages.includes(name))) options.push([`parser ${parser}`, `the parser ${parser === "corenlp" ? "CoreNLP" : parser}`]);
   for (const model of description.models.slice(1)) options.push([`model ${model.name}`, `the model ${model.title}`]);
   for (const [shape, text] of Object.entries(SHAPES)) options.push([`shape ${shape}`, text]);
   byId("compare").replaceChildren(...options.map(([value, text]) => create("option", { value }, text)));
@@ -64,9 +69,14 @@ async function read({ replace = false } = {}) {
   try {
     const task = byId("task").value;
     const layout = byId("layout").value;
-    const state = { text, compare: byId("compare").value, layout: layout === "auto" ? "" : layout, task: task === "sentiment" ? "" : task, edited };
+    const state = { text, compare: byId("compare").value, layout: layout === "auto" ? "" : layout, task: task === "sentiment" ? "" : task, language: byId("language").value, edited };
     toAddress(state, { replace });
-    const show = task === "translation" ? await translate(text) : await classify(text);
+    const language = await languageOf(text, description);
+    const show = !description.languages[language]
+      ? () => showUnread(() => noParser(language, description))
+      : task === "translation"
+        ? await translate(text, language)
+        : await classify(text, language);
     if (number !== lastRequest) return false;
     byId("problem").textContent = "";
     show();
@@ -87,8 +97,23 @@ function setBusy(busy) {
   if (busy) byId("status").textContent = "Reading …";
 }
 
+/** Show a notice and no answer. */
+function showUnread(show) {
+  clear();
+  show();
+  byId("status").textContent = "";
+}
+
+/** Read again, and show what a model of another language answers. */
+function readAnyway() {
+  anyway = true;
+  read({ replace: true });
+}
+
 /** Ask for a translation; returns a function that shows it. */
-async function translate(text) {
+async function translate(text, language) {
+  const reads = description.translated_language;
+  if (language !== reads && !anyway && !isTree(text)) return () => showUnread(() => otherLanguage(language, reads, readAnyway));
   const { answers } = await ask("/v1/translate", { inputs: [text], trees: isTree(text), attention: true });
   return () => {
     clear();
@@ -98,21 +123,24 @@ async function translate(text) {
 }
 
 /** Ask for one or two classifications; returns a function that shows them. */
-async function classify(text) {
+async function classify(text, language) {
   const trees = isTree(text);
   const [kind, name] = byId("compare").value.split(" ");
-  const request = { inputs: [text], trees };
+  const parser = description.languages[language];
+  const request = { inputs: [text], trees, parser };
   const first = ask("/v1/classify", request);
   let second;
   if (edited) second = ask("/v1/classify", { inputs: [edited], trees: true, exact: true });
   else if (kind === "shape") second = ask("/v1/classify", { ...request, shape: name });
   else if (kind === "model") second = ask("/v1/classify", { ...request, model: name });
-  else if (kind === "parser" && !trees) second = ask("/v1/classify", { ...request, parser: name });
+  else if (kind === "parser" && !trees && parser === description.parsers[0]) second = ask("/v1/classify", { ...request, parser: name });
   const [original, other] = await Promise.all([first, second]);
   return () => {
     clear();
-    addPane(other ? "Original" : "As the model reads it", original);
-    if (other) addPane(edited ? "Changed by hand" : comparisonTitle(kind, name), other);
+    addPane(other ? "Original" : "As the model reads it", original, language);
+    if (other) addPane(edited ? "Changed by hand" : comparisonTitle(kind, name), other, language);
+    const foreign = panes.find((pane) => pane.model.language !== language);
+    if (foreign && !anyway) otherLanguage(language, foreign.model.language, readAnyway);
     showVerdicts();
   };
 }
@@ -123,10 +151,11 @@ function comparisonTitle(kind, name) {
   return `Parsed by ${name === "corenlp" ? "CoreNLP" : name}`;
 }
 
-function addPane(title, { model, answers }) {
+function addPane(title, { model, answers }, language) {
   const modelDescription = description.models.find(({ name }) => name === model);
   byId("panes").classList.toggle("two", panes.length > 0);
-  panes.push(new Pane(byId("panes"), title, modelDescription, answers[0], byId("layout").value, (pane, part) => details.show(pane, part)));
+  const options = { title, language, model: modelDescription, silent: modelDescription.language !== language && !anyway };
+  panes.push(new Pane(byId("panes"), options, answers[0], byId("layout").value, (pane, part) => details.show(pane, part)));
   if (panes.length === 2) panes[0].redraw(byId("layout").value);
 }
 
@@ -137,10 +166,12 @@ function clear() {
   byId("panes").replaceChildren();
   byId("panes").classList.remove("two");
   hideTooltip();
+  notice();
 }
 
 function showVerdicts() {
-  const verdicts = panes.map(({ title, answer }) => `${panes.length > 1 ? `${title}: ` : ""}${answer.label}, ${percent(Math.max(...answer.probabilities))}`);
+  const verdictOf = ({ silent, language, answer }) => (silent ? `read as ${languageName(language)}` : `${answer.label}, ${percent(Math.max(...answer.probabilities))}`);
+  const verdicts = panes.map((pane) => `${panes.length > 1 ? `${pane.title}: ` : ""}${verdictOf(pane)}`);
   byId("status").textContent = verdicts.join("; ");
 }
 
@@ -156,12 +187,14 @@ function showError(error) {
     byId("token").focus();
   }
   byId("status").textContent = "";
+  notice();
   byId("problem").textContent = error.message.replace(/^inputs?(\[0\])?: /, ""); // there is one input on this page
 }
 
 byId("question").addEventListener("submit", (event) => {
   event.preventDefault();
   edited = "";
+  anyway = false;
   if (!byId("token-choice").hidden) {
     setToken(byId("token").value);
     start();
@@ -172,7 +205,7 @@ byId("text").addEventListener("keydown", (event) => {
   event.preventDefault();
   byId("question").requestSubmit();
 });
-for (const id of ["compare", "task"]) {
+for (const id of ["compare", "language", "task"]) {
   byId(id).addEventListener("change", () => {
     edited = "";
     read();

@@ -1,21 +1,22 @@
 // One answer with its tree: the model, the class and the probabilities.
 
 import { isTree, isWord, parseTree, partCount, partOf, spanOf, textOf } from "./brackets.js";
-import { meaningOfLabel, meaningOfTag } from "./glossary.js";
+import { meaningOfLabel, meaningOfTag, term } from "./glossary.js";
 import { bars, create, failureWarnings, hideTooltip, percent, showTooltip } from "./page.js";
 import { copyBrackets, savePng, saveSvg } from "./sharing.js";
 import { TreeView } from "./view.js";
 
 export class Pane {
-  /** model: its description by the service; select: called with the pane and the part. */
-  constructor(container, title, model, answer, layout, select) {
-    this.title = title;
-    this.model = model;
-    this.answer = answer;
+  /**
+   * options: {title, language, model, silent}, the language of the text, the description of the model by the service,
+   * and whether its answer is not shown; select: called with the pane and the part.
+   */
+  constructor(container, options, answer, layout, select) {
+    Object.assign(this, options, { answer });
     this.tree = parseTree(answer.tree);
     this.phrases = new Map(answer.phrases.map((phrase) => [phrase.span.join(), phrase]));
     this.phrases.set([0, this.tree.leaves.length].join(), answer);
-    this.box = create("section", { class: "pane", "aria-label": title }, this.#head(), this.#tools());
+    this.box = create("section", { class: "pane", "aria-label": this.title }, this.#head(), this.#model(), this.#tools());
     container.append(this.box);
     this.view = new TreeView(this.box, `Tree of: ${isTree(answer.text) ? textOf(this.tree, partCount(this.tree) - 1) : answer.text}`, {
       select: (part) => select(this, part),
@@ -27,6 +28,7 @@ export class Pane {
 
   #head() {
     const { label, probabilities } = this.answer;
+    if (this.silent) return create("div", { class: "head" }, create("h2", {}, this.title), ...failureWarnings(this.answer.failures));
     const { colour } = this.#classOf(label);
     const badge = create("strong", { class: "badge" }, label);
     badge.style.backgroundColor = colour;
@@ -38,6 +40,14 @@ export class Pane {
       bars(this.model.classes, probabilities),
       ...failureWarnings(this.answer.failures),
     );
+  }
+
+  /** Which model answers, and what it was trained on. */
+  #model() {
+    const { title, system, encoder, trained_on: data } = this.model;
+    const reader = encoder ? ` over the pretrained encoder ${encoder}` : "";
+    const trained = data ? `, trained on ${data.replace(/\.$/, "")}` : "";
+    return create("p", { class: "model" }, term("Model", "model"), `: ${title} (${system}${reader})${trained}.`);
   }
 
   #tools() {
@@ -55,9 +65,9 @@ export class Pane {
     );
   }
 
-  /** The class of a part and its probabilities, if the model classifies phrases. */
+  /** The class of a part and its probabilities, if the model classifies phrases and its answer is shown. */
   phrase(part) {
-    return this.phrases.get(spanOf(this.tree, part).join());
+    return this.silent ? undefined : this.phrases.get(spanOf(this.tree, part).join());
   }
 
   #classOf(label) {
@@ -89,7 +99,7 @@ export class Pane {
   /** What the label of a phrase or the tag of a word means. */
   meaning(part) {
     const { label, tag } = partOf(this.tree, part);
-    return isWord(this.tree, part) ? meaningOfTag(tag) : meaningOfLabel(label, this.model.language);
+    return isWord(this.tree, part) ? meaningOfTag(tag) : meaningOfLabel(label, this.language);
   }
 
   /** Draw the tree again in another layout. */
