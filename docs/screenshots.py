@@ -28,6 +28,10 @@ def attention(page: Page) -> None:
     page.wait(lambda driver: page.all(".link"))
 
 
+def effects(page: Page) -> None:
+    page.open("Although the zip is flimsy, the lining is excellent.", show="effect")
+
+
 def accumulation(page: Page) -> None:
     page.open()
     page.select("NP:")
@@ -58,7 +62,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--translation", help="a run that translates English")
     options = arguments.parse_args()
-    pictures: list[Callable[[Page], None]] = [attention, accumulation, comparison, phone]
+    pictures: list[Callable[[Page], None]] = [attention, accumulation, comparison, phone, effects]
     serve = []
     if options.translation:
         pictures.append(translation)

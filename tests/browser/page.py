@@ -81,6 +81,10 @@ class Page:
         box = self.driver.execute_script("return document.querySelector('.tree').getAttribute('viewBox')")
         return [float(number) for number in box.split()]
 
+    def colour(self, label: str, pane: int = 0) -> str | None:
+        """The colour behind the part whose spoken name begins like this."""
+        return self.part(label, pane).find_element(By.CSS_SELECTOR, ".pill").get_attribute("fill")
+
     def part(self, label: str, pane: int = 0) -> WebElement:
         """The part whose spoken name begins like this."""
         trees = self.all(".tree")

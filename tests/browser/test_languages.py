@@ -95,4 +95,4 @@ def test_each_tree_names_its_model_and_what_it_was_trained_on(page: Page) -> Non
         "Model: shipped sentiment model (tree-transformer), trained on the training part of the"
     )
     assert "film reviews" in first
-    assert second == "Model: sentiment-composed (composed-tree-transformer), trained on train.trees."
+    assert second == "Model: sentiment-composed (composed-tree-transformer), trained on train.txt."

@@ -124,7 +124,7 @@ def test_models_lists_what_is_loaded(service: ServiceProcess) -> None:
     assert about["models"][0]["classes"][-1] == {"name": "very positive", "mark": "++", "colour": "#79c26f"}
     assert [model["phrases_taught"] for model in about["models"]] == [True, False]
     assert "8,544 sentences from film reviews" in about["models"][0]["trained_on"]
-    assert about["models"][1]["trained_on"] == "train.trees"
+    assert about["models"][1]["trained_on"] == "train.txt"
     assert about["parsers"] == ["embedded", "de", "fr"]
     assert about["languages"] == {"en": "embedded", "de": "de", "fr": "fr"}
     assert about["translation"] == "translation-tree-transformer"

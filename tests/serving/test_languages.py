@@ -45,7 +45,7 @@ def test_the_service_names_the_language_of_each_text(service: ServiceProcess) ->
     ("language", "text"), [("de", "Das ist ein schöner Film."), ("fr", "Un très bon film.")]
 )
 def test_a_parser_of_another_language_reads_a_text(service: ServiceProcess, language: str, text: str) -> None:
-    expected = str(load_parser(language)(text)[0])
+    expected = str(load_parser(language).parse([text])[0])
     [parsed] = service.ask("parse", inputs=[text], parser=language).json()["answers"]
     assert parsed["trees"] == [expected]
     [answer] = service.ask("classify", inputs=[text], parser=language).json()["answers"]

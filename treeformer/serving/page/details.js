@@ -59,6 +59,7 @@ export class Details {
       create("h2", {}, ...(isWord(pane.tree, part) ? [`${text} (`, name, ")"] : [name])),
       create("p", { class: "quote" }, textOf(pane.tree, part)),
       ...(phrase ? [bars(pane.model.classes, this.attention?.probabilities ?? phrase.probabilities)] : []),
+      ...pane.describeEffect(part),
       ...(this.attention ? [this.#attention(), ...this.#accumulation()] : []),
       this.#editing(),
     );

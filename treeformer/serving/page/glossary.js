@@ -4,8 +4,8 @@ import { create, hideTooltip, showTooltip } from "./page.js";
 
 const TERMS = {
   classes: "The answers that the model can give. The bars are its probabilities, which add up to 100 %.",
-  label: "The kind of phrase, as the parser calls it. It says nothing about the class.",
-  tag: "The kind of word, as the parser calls it.",
+  show: "Label: the class that the model gives to a phrase by itself. Effect: how much the phrase changes the answer for the whole text.",
+  effect: "How much the phrase raises the log-odds of a class, where 0.7 doubles the odds and 2.3 makes them ten times as high. It is measured by hiding the words of the phrase from the model and asking again.",
   attends: "To compute a word or phrase, the model takes a weighted mean of other words and phrases. Attention is the weight of each; the weights add up to 100 %.",
   layer: "The model computes every word and phrase several times. Each time is a layer, which starts from the result of the layer before.",
   head: "In each layer several heads attend at the same time, each with its own weights.",
@@ -14,7 +14,6 @@ const TERMS = {
   gathers: "How the value of a phrase is made. Each word below it sends a branch: the mean of the word and of the phrases on the way up. The value is the mean of the branches, each times the weight of its word.",
   weight: "The number that the branch of this word is multiplied by. The model computes it from the word; it can be negative.",
   share: "The part of the value of this phrase that came up this branch.",
-  parser: "The program that finds the phrases of a text and how they are nested.",
   model: "The trained network that answers. It knows only what its training data showed.",
 };
 
@@ -32,7 +31,7 @@ const PHRASES = {
     AA: "superlative with “am”", AP: "adjective phrase", AVP: "adverb phrase", CAC: "coordination of prepositions", CAP: "coordination of adjective phrases",
     CAVP: "coordination of adverb phrases", CNP: "coordination of noun phrases", CO: "coordination of unlike phrases", CPP: "coordination of prepositional phrases",
     CS: "coordination of sentences", CVP: "coordination of verb phrases", CVZ: "coordination of infinitives with “zu”", DL: "part of a discourse",
-    ISU: "fixed expression", MPN: "name of several words", NM: "number of several words", NP: "noun phrase", NUR: "incomplete noun phrase",
+    ISU: "fixed expression", MPN: "name of several words", NM: "number of several words", NP: "noun phrase", NUR: "root over several parts",
     PP: "prepositional phrase", S: "sentence or clause", VP: "verb phrase", VZ: "infinitive with “zu”",
   },
   fr: {

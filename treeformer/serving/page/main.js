@@ -2,6 +2,7 @@
 
 import { isTree } from "./brackets.js";
 import { Details } from "./details.js";
+import { help } from "./glossary.js";
 import { fillLanguages, languageName, languageOf, noParser, notice, otherLanguage } from "./language.js";
 import { byId, create, hideTooltip, percent } from "./page.js";
 import { Pane } from "./pane.js";
@@ -32,6 +33,7 @@ async function start() {
   fillLanguages(description);
   fillComparisons();
   const state = fromAddress();
+  choose("show", state.show ?? usualColours());
   byId("text").value = state.text ?? byId("text").value ?? "";
   choose("layout", state.layout ?? "auto");
   choose("task", (description.translation && state.task) || "sentiment");
@@ -46,6 +48,9 @@ async function start() {
 function choose(id, value) {
   if ([...byId(id).options].some((option) => option.value === value)) byId(id).value = value;
 }
+
+/** Labels of phrases where the model was taught them, effects otherwise. */
+const usualColours = () => (description.models[0].phrases_taught ? "label" : "effect");
 
 function fillComparisons() {
   const options = [["", "nothing"]];
@@ -65,21 +70,23 @@ async function read({ replace = false } = {}) {
   }
   const number = ++lastRequest;
   setBusy(true);
-  byId("compare-choice").hidden = byId("task").value === "translation";
+  for (const id of ["compare-choice", "show-choice"]) byId(id).hidden = byId("task").value === "translation";
   try {
     const task = byId("task").value;
     const layout = byId("layout").value;
-    const state = { text, compare: byId("compare").value, layout: layout === "auto" ? "" : layout, task: task === "sentiment" ? "" : task, language: byId("language").value, edited };
+    const show = byId("show").value;
+    const colours = show === usualColours() ? "" : show;
+    const state = { text, show: colours, compare: byId("compare").value, layout: layout === "auto" ? "" : layout, task: task === "sentiment" ? "" : task, language: byId("language").value, edited };
     toAddress(state, { replace });
     const language = await languageOf(text, description);
-    const show = !description.languages[language]
+    const showAnswers = !description.languages[language]
       ? () => showUnread(() => noParser(language, description))
       : task === "translation"
         ? await translate(text, language)
         : await classify(text, language);
     if (number !== lastRequest) return false;
     byId("problem").textContent = "";
-    show();
+    showAnswers();
     return true;
   } catch (error) {
     if (number === lastRequest) {
@@ -128,12 +135,12 @@ async function classify(text, language) {
   const [kind, name] = byId("compare").value.split(" ");
   const parser = description.languages[language];
   const request = { inputs: [text], trees, parser };
-  const first = ask("/v1/classify", request);
+  const first = askToClassify(request);
   let second;
-  if (edited) second = ask("/v1/classify", { inputs: [edited], trees: true, exact: true });
-  else if (kind === "shape") second = ask("/v1/classify", { ...request, shape: name });
-  else if (kind === "model") second = ask("/v1/classify", { ...request, model: name });
-  else if (kind === "parser" && !trees && parser === description.parsers[0]) second = ask("/v1/classify", { ...request, parser: name });
+  if (edited) second = askToClassify({ inputs: [edited], trees: true, exact: true });
+  else if (kind === "shape") second = askToClassify({ ...request, shape: name });
+  else if (kind === "model") second = askToClassify({ ...request, model: name });
+  else if (kind === "parser" && !trees && parser === description.parsers[0]) second = askToClassify({ ...request, parser: name });
   const [original, other] = await Promise.all([first, second]);
   return () => {
     clear();
@@ -145,6 +152,17 @@ async function classify(text, language) {
   };
 }
 
+/** Ask for a classification, with effects if they are to be shown and the text is short enough. */
+async function askToClassify(request) {
+  if (byId("show").value === "label") return ask("/v1/classify", request);
+  try {
+    return await ask("/v1/classify", { ...request, effects: true });
+  } catch (error) {
+    if (error.limit !== "words") throw error;
+    return ask("/v1/classify", request);
+  }
+}
+
 function comparisonTitle(kind, name) {
   if (kind === "shape") return `As ${SHAPES[name]}`;
   if (kind === "model") return `By the model ${description.models.find((model) => model.name === name).title}`;
@@ -154,7 +172,7 @@ function comparisonTitle(kind, name) {
 function addPane(title, { model, answers }, language) {
   const modelDescription = description.models.find(({ name }) => name === model);
   byId("panes").classList.toggle("two", panes.length > 0);
-  const options = { title, language, model: modelDescription, silent: modelDescription.language !== language && !anyway };
+  const options = { title, language, model: modelDescription, silent: modelDescription.language !== language && !anyway, shows: byId("show").value, most: description.limits.costly };
   panes.push(new Pane(byId("panes"), options, answers[0], byId("layout").value, (pane, part) => details.show(pane, part)));
   if (panes.length === 2) panes[0].redraw(byId("layout").value);
 }
@@ -205,6 +223,8 @@ byId("text").addEventListener("keydown", (event) => {
   event.preventDefault();
   byId("question").requestSubmit();
 });
+byId("show-choice").append(help("show"));
+byId("show").addEventListener("change", () => read());
 for (const id of ["compare", "language", "task"]) {
   byId(id).addEventListener("change", () => {
     edited = "";

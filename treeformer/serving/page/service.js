@@ -11,9 +11,10 @@ export const hasToken = () => token !== "";
 
 /** A request that the service refused or did not answer. */
 export class ServiceError extends Error {
-  constructor(status, message) {
+  constructor(status, message, limit = undefined) {
     super(message);
     this.status = status;
+    this.limit = limit;
   }
 }
 
@@ -46,6 +47,6 @@ async function askOnce(path, body) {
     throw new ServiceError(0, "The service does not answer. Is it still running?");
   }
   const content = await response.json().catch(() => ({}));
-  if (!response.ok) throw new ServiceError(response.status, content.error ?? `The service answered ${response.status}.`);
+  if (!response.ok) throw new ServiceError(response.status, content.error ?? `The service answered ${response.status}.`, content.limit);
   return content;
 }

@@ -4,7 +4,7 @@ import { byId } from "./page.js";
 
 const MOST_PIXELS = 8192;
 
-/** The state in the address: {text, compare, layout, task, language, edited}. */
+/** The state in the address: {text, show, compare, layout, task, language, edited}. */
 export function fromAddress() {
   return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 }
