@@ -92,7 +92,7 @@ def test_each_tree_names_its_model_and_what_it_was_trained_on(page: Page) -> Non
     page.wait(lambda driver: len(page.all(".pane")) == 2)
     first, second = (line.text for line in page.all(".pane .model"))
     assert first.startswith(
-        "Model: shipped sentiment model (tree-transformer), trained on the training part of the"
+        "Model: sentiment model sst (tree-transformer), trained on the training part of the"
     )
     assert "film reviews" in first
     assert second == "Model: sentiment-composed (composed-tree-transformer), trained on train.txt."

@@ -102,7 +102,8 @@ def test_classify_leaves_out_trees_and_phrases(runs: Path) -> None:
         for line in output("classify", *model, "--json", "--labels-only", text=text).splitlines()
     ]
     assert short == [
-        {name: line[name] for name in ("text", "label", "classes", "probabilities", "model")} for line in whole
+        {name: line[name] for name in ("text", "label", "classes", "probabilities", "model")}
+        for line in whole
     ]
     first, empty, last = output("classify", *model, "--labels-only", text=text).splitlines()
     assert first == f"{whole[0]['label']}\t{max(whole[0]['probabilities']):.4f}\tA good film."

@@ -36,9 +36,8 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_loading_is_reported_before_the_address_and_stopping_after_a_signal() -> None:
+def test_stopping_is_reported_after_a_signal() -> None:
     with serving("--processes", "1") as service:
-        assert service.before_address == "treeformer: loading …\n"
         service.client.get("/healthz")
         assert service.stop(signal.SIGINT) == 0
     assert service.errors == "treeformer: stopping …\n"

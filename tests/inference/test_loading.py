@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from treeformer.inference.classifier import SHIPPED
 from treeformer.inference.loading import trained_on
+from treeformer.inference.shipped import SHIPPED, SHIPPED_OVER_ENCODER
 from treeformer.storage import write_json
 
 
@@ -15,7 +15,8 @@ def test_a_readme_says_what_a_model_was_trained_on(tmp_path: Path) -> None:
     card = "# A model\n\n**Training data**: two thousand\nreviews of *shops*.\n\n**Licence**: none\n"
     (tmp_path / "README.md").write_text(card)
     assert trained_on(tmp_path) == "two thousand reviews of *shops*."
-    assert trained_on(SHIPPED).startswith("the training part of the Stanford Sentiment Treebank")
+    for folder in (SHIPPED, SHIPPED_OVER_ENCODER):
+        assert trained_on(folder).startswith("the training part of the Stanford Sentiment Treebank")
 
 
 def test_otherwise_its_recipe_names_the_training_file(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ class ServiceProcess:
             raise AssertionError(f"the service did not start: {line}{self.process.stderr.read()}")
         self.address = address[0]
         assert self.process.stderr is not None
-        self.before_address = self.process.stderr.readline()
+        before = iter(self.process.stderr.readline, "treeformer: loading …\n")
+        self.advice = "".join(before)  #: how to get a better model, if there is one
         self.errors = ""
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()

@@ -13,10 +13,11 @@ from treeformer.data.reading import Reading
 from treeformer.inference.alignment import aligned_translations
 from treeformer.inference.answers import Translation, to_json
 from treeformer.inference.attention import part_attention
-from treeformer.inference.classifier import SHIPPED, Classifier
+from treeformer.inference.classifier import Classifier
 from treeformer.inference.effects import explained
 from treeformer.inference.loading import trained_on
 from treeformer.inference.pictures import marks_of
+from treeformer.inference.shipped import default_model
 from treeformer.inference.translator import Translator
 from treeformer.parsing.embedded import EmbeddedParser
 from treeformer.parsing.failures import Parsed
@@ -275,7 +276,7 @@ def _model_description(name: str, folder: Path | None, classifier: Classifier) -
         title=f"sentiment model {classifier.name}" if folder is None else folder.name,
         system=system,
         language=settings.language,
-        trained_on=trained_on(folder or SHIPPED),
+        trained_on=trained_on(folder or default_model()),
         encoder=None if settings.encoder is None else Path(settings.encoder.source).name,
         classes=tuple(schema.ClassStyle(label, mark, colour) for label, (mark, colour) in styles),
         labels=settings.labels,
