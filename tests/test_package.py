@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import treeformer
+from treeformer.inference.shipped import SHIPPED
 
 
 def modules_loaded_by(statement: str) -> set[str]:
@@ -59,7 +60,14 @@ PARSER = {"numpy", "onnxruntime", "safetensors", "yaml"}
 
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
-    [(["--help"], {"rich", "markdown_it", "mdurl", "pygments", "attr", "attrs"}), (["parse"], PARSER)],
+    [
+        (["--help"], {"rich", "markdown_it", "mdurl", "pygments", "attr", "attrs"}),
+        (["parse"], PARSER),
+        (
+            ["classify", "--json", "--device", "cpu", "--model", str(SHIPPED), "It rains."],
+            PARSER | {"tokenizers"},
+        ),
+    ],
 )
 def test_a_command_loads_only_the_packages_that_its_answer_needs(
     arguments: list[str], allowed: set[str]

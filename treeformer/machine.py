@@ -87,6 +87,11 @@ def _words(file: Path) -> list[str]:
         return []
 
 
+def has_gpu() -> bool:
+    """Whether a driver of NVIDIA is at work here, so that torch may find a GPU."""
+    return Path("/dev/nvidiactl").exists() or Path("/dev/dxg").exists()
+
+
 def chosen_device(device: str | None) -> torch.device:
     """The device ``cpu`` or ``cuda``; by default a GPU where there is one."""
     require("torch")

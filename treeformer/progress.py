@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
 _SECONDS_BETWEEN_LINES = 10.0
+_HANDFUL = 20  # texts
 
 
 class Progress:
@@ -112,6 +115,41 @@ class LiveBar(Progress):
 
     def update(self, done: int, total: int | None, detail: str = "") -> None:
         self._bars.update(self._task, total=total, completed=done, description=detail)
+
+
+class Stages:
+    """The time that each stage of some work takes, and how many texts it handles a second.
+
+    >>> stages = Stages()
+    >>> with stages.timed("read"):
+    ...     _ = sum(range(1000))
+    >>> stages.report(3)  # a handful: nothing is reported
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._start = time.monotonic()
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a ``with`` block to this stage."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[stage] = self._seconds.get(stage, 0.0) + time.monotonic() - start
+
+    def report(self, count: int, unit: str = "texts") -> None:
+        """Write texts a second, in all and by stage, to standard error; nothing for a handful of texts."""
+        if count <= _HANDFUL:
+            return
+        rates = [f"{stage} {_rate(count, seconds)}" for stage, seconds in self._seconds.items()]
+        total = _rate(count, time.monotonic() - self._start)
+        print(f"{count:,} {unit}, {total} a second: {', '.join(rates)}", file=sys.stderr, flush=True)
+
+
+def _rate(count: int, seconds: float) -> str:
+    return f"{count / max(seconds, 1e-9):,.0f}"
 
 
 def terminal_progress(unit: str) -> Progress:

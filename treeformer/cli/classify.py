@@ -14,17 +14,19 @@ import typer
 from treeformer.cli import answer_options as option
 from treeformer.cli.answer_options import in_chunks, inputs_of, report_advice, report_failures
 from treeformer.cli.terminal import hint_about_input, terminal_width
-from treeformer.progress import LogLines, Progress, terminal_progress
+from treeformer.progress import LogLines, Progress, Stages, terminal_progress
 
 if TYPE_CHECKING:
     from treeformer.cli.answer_options import Input
     from treeformer.data.reading import Reading
     from treeformer.inference.answers import Classification
     from treeformer.inference.classifier import Classifier
+    from treeformer.inference.onnx_classifier import OnnxClassifier
 
+    AnyClassifier = Classifier | OnnxClassifier
     Answers = Callable[[list[Reading]], list[Classification]]
 
-_CHUNK = 512
+_CHUNK = 2048  # texts that are sorted by length together
 _UNTAUGHT = (
     "The model was taught labels of whole texts: those of words and phrases mean nothing, see --explain."
 )
@@ -81,16 +83,14 @@ def command(
     """
     from treeformer.cli.classify_table import classify_table, table_of
     from treeformer.data.reading import answer_each
-    from treeformer.inference.classifier import Classifier
-    from treeformer.inference.effects import explained
+    from treeformer.inference.onnx_classifier import quick_classifier
     from treeformer.inference.pictures import legend
     from treeformer.trees.files import numbered_lines
 
     if table is not None:
         _check_alone(texts, as_json, svg)
         rows = table_of(table, column)  # before imports that take seconds
-        classifier = Classifier.from_pretrained(model, device=device, bf16=bf16)
-        classify_table(classifier, rows, output, _progress(output))
+        classify_table(quick_classifier(model, device=device, bf16=bf16), rows, output, _progress(output))
         return
     if column is not None or output is not None:
         raise ValueError("--text, --output: expected with --csv FILE")
@@ -102,26 +102,49 @@ def command(
     inputs = inputs_of(source, trees=trees, name="TEXT" if texts else "<stdin>")
     if model is None:
         report_advice()
-    classifier = Classifier.from_pretrained(model, device=device, bf16=bf16)
-    if explain is None:
-        explain = not (as_json or labels_only or classifier.phrases_taught)
-    answers = partial(explained, classifier) if explain else classifier.classify
+    classifier, answers = _answering(model, explain, not (as_json or labels_only), device, bf16)
+    explains = answers != classifier.classify
     if svg is not None:
         _draw(classifier, answers, list(inputs), svg)
         return
     show = partial(_shown, classifier, as_json=as_json, labels_only=labels_only)
-    progress, done = _progress(None), 0
-    for chunk in in_chunks(inputs, 1 if explain else _CHUNK):
-        readings = classifier.processor.read(chunk)
-        for item, answer in zip(chunk, answer_each(readings, answers), strict=True):
-            if answer is not None:
-                report_failures(answer.failures)
-            print(show(str(item), answer))
-        sys.stdout.flush()
+    progress, stages, done = _progress(None), Stages(), 0
+    for chunk in in_chunks(inputs, 1 if explains else _CHUNK):
+        with stages.timed("parsed"):
+            readings = classifier.processor.read(chunk)
+        with stages.timed("classified"):
+            answered = answer_each(readings, answers)
+        with stages.timed("written"):
+            for item, answer in zip(chunk, answered, strict=True):
+                if answer is not None:
+                    report_failures(answer.failures)
+                print(show(str(item), answer))
+            sys.stdout.flush()
         done += len(chunk)
         progress.update(done, len(texts) if texts else None)
     if not (as_json or labels_only):
-        print(legend(classifier.classes, effects=explain))
+        print(legend(classifier.classes, effects=explains))
+    stages.report(done)
+
+
+def _answering(
+    model: Path | None, explain: bool | None, pictures: bool, device: str | None, bf16: bool
+) -> tuple[AnyClassifier, Answers]:
+    """The classifier, and what answers its readings: effects are computed by torch.
+
+    Without ``explain`` there are effects in ``pictures`` of a model that was never taught labels of phrases.
+    """
+    from treeformer.inference.onnx_classifier import quick_classifier
+
+    quick = None if explain else quick_classifier(model, device=device, bf16=bf16)
+    if quick is not None and (explain is False or quick.phrases_taught or not pictures):
+        return quick, quick.classify
+    from treeformer.inference.classifier import Classifier
+    from treeformer.inference.effects import explained
+
+    if not isinstance(quick, Classifier):
+        quick = Classifier.from_pretrained(model, device=device, bf16=bf16)
+    return quick, partial(explained, quick)
 
 
 def _check_alone(texts: list[str] | None, as_json: bool, svg: Path | None) -> None:
@@ -137,7 +160,7 @@ def _progress(output: Path | None) -> Progress:
 
 
 def _shown(
-    classifier: Classifier, text: str, answer: Classification | None, *, as_json: bool, labels_only: bool
+    classifier: AnyClassifier, text: str, answer: Classification | None, *, as_json: bool, labels_only: bool
 ) -> str:
     """The answer in the form that the options ask for."""
     if as_json:
@@ -151,7 +174,9 @@ def _line(text: str, answer: Classification | None) -> str:
     return "\t".join([label, probability, " ".join(text.split())])
 
 
-def _json_line(classifier: Classifier, text: str, answer: Classification | None, *, labels_only: bool) -> str:
+def _json_line(
+    classifier: AnyClassifier, text: str, answer: Classification | None, *, labels_only: bool
+) -> str:
     """The answer as JSON; the label of a text without words is null.
 
     ``classes`` are the names of the probabilities. With ``labels_only`` there are no trees and phrases.
@@ -177,7 +202,7 @@ def _json_line(classifier: Classifier, text: str, answer: Classification | None,
     return json.dumps(line, ensure_ascii=False, allow_nan=False)
 
 
-def _drawing(classifier: Classifier, answer: Classification | None) -> str:
+def _drawing(classifier: AnyClassifier, answer: Classification | None) -> str:
     """The text, its label, and its tree, coloured on a terminal."""
     if answer is None:
         return ""
@@ -206,7 +231,7 @@ def _paint() -> Callable[[str, str], str]:
     return lambda text, colour: Style(color="black", bgcolor=colour).render(text, color_system=system)
 
 
-def _draw(classifier: Classifier, answers: Answers, inputs: list[Input], svg: Path) -> None:
+def _draw(classifier: AnyClassifier, answers: Answers, inputs: list[Input], svg: Path) -> None:
     from treeformer.cli.pictures import write_picture
     from treeformer.inference.effect_pictures import explained_svg
     from treeformer.inference.pictures import classified_svg

@@ -17,10 +17,11 @@ from treeformer.storage import write_file
 
 if TYPE_CHECKING:
     from treeformer.inference.classifier import Classifier
+    from treeformer.inference.onnx_classifier import OnnxClassifier
     from treeformer.progress import Progress
 
 LABEL, PROBABILITY = "predicted", "probability"
-_CHUNK = 64
+_CHUNK = 1024  # texts that are sorted by length together
 
 
 def table_of(path: Path, text: str | None) -> tuple[Source, str]:
@@ -38,7 +39,10 @@ def table_of(path: Path, text: str | None) -> tuple[Source, str]:
 
 
 def classify_table(
-    classifier: Classifier, table: tuple[Source, str], output: Path | None, progress: Progress
+    classifier: Classifier | OnnxClassifier,
+    table: tuple[Source, str],
+    output: Path | None,
+    progress: Progress,
 ) -> None:
     """Write all columns and rows as CSV, with the label of each text and its probability.
 
@@ -76,7 +80,7 @@ def _text(row: Row, column: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _answers(classifier: Classifier, texts: list[str]) -> Iterator[tuple[str, str]]:
+def _answers(classifier: Classifier | OnnxClassifier, texts: list[str]) -> Iterator[tuple[str, str]]:
     """The label of each text and its probability."""
     from treeformer.data.reading import answer_each
 

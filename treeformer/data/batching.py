@@ -201,13 +201,10 @@ def _padded(
     lists: Ragged, width: int, fill: int, end: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The lists as rows of ``width`` numbers, each followed by ``end``; and a mask, 1 for their numbers."""
-    count, lengths = len(lists.lengths), lists.lengths
-    padded = np.full((count, width), fill, np.int64)
-    inside = np.arange(width) < lengths[:, None]
-    padded[inside] = lists.values
+    padded, inside = lists.padded(fill, width)
     if end is not None:
-        padded[np.arange(count), lengths] = end
-        inside = np.arange(width) <= lengths[:, None]
+        padded[np.arange(len(padded)), lists.lengths] = end
+        inside = np.arange(width) <= lists.lengths[:, None]
     return padded, inside.astype(np.int64)
 
 

@@ -44,6 +44,14 @@ class Ragged(NamedTuple):
         """The ragged array of these lists, at least one."""
         return cls(np.concatenate(lists), np.fromiter(map(len, lists), np.int64, len(lists)))
 
+    def padded(self, fill: int, width: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The lists as rows ``[B, width]``, by default as wide as the longest, and a mask."""
+        width = int(self.lengths.max()) if width is None else width
+        inside = np.arange(width) < self.lengths[:, None]
+        padded = np.full(inside.shape, fill, np.int64)
+        padded[inside] = self.values
+        return padded, inside
+
     @classmethod
     def slices(cls, values: Integers, starts: Integers, ends: Integers) -> Ragged:
         """The slices ``values[start:end]`` for each pair of ``starts`` and ``ends``."""

@@ -9,15 +9,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, SerializerFunctionWrapHandler, model_serializer
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from treeformer.checksums import check_folder, replaced
 from treeformer.configuration import Settings
-from treeformer.data.batching import Reads, input_tensors
 from treeformer.data.encoder import ENCODER_TOKENIZER, EncoderFacts
 from treeformer.data.examples import Columns, Example, integers
 from treeformer.data.reading import Reading
@@ -54,6 +52,11 @@ from treeformer.trees import (
 from treeformer.trees.labels import DOCUMENT
 from treeformer.trees.shape import Span
 from treeformer.trees.tree import Unary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from treeformer.data.batching import Reads
 
 UNKNOWN_LABEL = "<unk>"
 PROCESSOR = "processor.json"
@@ -229,6 +232,8 @@ class TreeProcessor:
 
         ``reads="words"`` gives the inputs of plain models: the words alone, for translation with ``</s>``.
         """
+        from treeformer.data.batching import input_tensors
+
         examples = [reading.example for reading in self.read_all(inputs)]
         if not examples:
             raise ValueError("inputs: expected at least one text or tree, got none")

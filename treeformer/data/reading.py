@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, TypeVar
 
 from treeformer.data.examples import Example, integers
 from treeformer.data.vocabulary import IGNORED
 from treeformer.parsing.failures import Failure
 from treeformer.trees import Tree
 from treeformer.trees.shape import Span, post_order
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Answer = TypeVar("Answer")
 
@@ -78,6 +78,8 @@ class Reading:
 
     def sum_by_part(self, values: Tensor) -> Tensor:
         """``[..., parts]``: sums of ``values [..., places]``; the values of nodes may be left out."""
+        import torch
+
         parts = torch.tensor(self.part_of[: values.shape[-1]], device=values.device)
         sums = values.new_zeros(*values.shape[:-1], len(self.tree.words) + len(self.tree))
         return sums.index_add(-1, parts, values)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor, nn
-
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel
 
 
@@ -35,6 +33,8 @@ def remove_upper_layers(model: PreTrainedModel, highest: int) -> None:
 
     ValueError if it does not have as many. An encoder whose layers share their weights is left as it is.
     """
+    from torch import nn
+
     check_layers(model, [highest])
     count = model.config.num_hidden_layers
     for parent in [*model.modules()]:
@@ -65,6 +65,8 @@ def word_states(
         words: the number of words of the longest text.
         layers: their numbers; 0 stands for the embeddings.
     """
+    import torch
+
     B, v, p = piece_ids.shape
     ids, mask, word = (tensor.reshape(B * v, p) for tensor in (piece_ids, piece_mask, piece_words))
     text = torch.arange(B, device=ids.device).repeat_interleave(v)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import InstanceOf, PlainSerializer, TypeAdapter, WithJsonSchema
 
+from treeformer.model_folder import is_finite
 from treeformer.parsing.failures import Failure
 from treeformer.trees import Tree
 from treeformer.trees.shape import Span
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 #: A tree that JSON holds as brackets.
@@ -168,9 +170,9 @@ class PartAttention:
     accumulated: Accumulation | None
 
 
-def check_answers(numbers: Tensor) -> None:
+def check_answers(numbers: Tensor | np.ndarray) -> None:
     """Raise ``ValueError`` if a model computed infinite or NaN values, which no answer can hold."""
-    if not numbers.isfinite().all():
+    if not is_finite(numbers):
         raise ValueError(
             "the model computes infinite or NaN values for this input; its weights are too large"
         )

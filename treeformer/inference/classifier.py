@@ -14,9 +14,10 @@ from treeformer.chunking import split_by_padding
 from treeformer.data.batching import input_tensors
 from treeformer.data.examples import ExampleList, Examples
 from treeformer.data.reading import Reading
-from treeformer.inference.answers import Classification, Phrase, check_answers
+from treeformer.inference.answers import Classification
 from treeformer.inference.effects import explained
 from treeformer.inference.loading import Loaded, load_run
+from treeformer.inference.phrases import classification, labelled
 from treeformer.inference.shipped import default_model
 from treeformer.trees import Tree
 
@@ -103,27 +104,9 @@ class Classifier:
         return [logits[number] for number in range(len(examples))]
 
     def _classification(self, reading: Reading, logits: Logits) -> Classification:
-        """The answer for one reading; a node over a single word replaces the answer of the word."""
-        phrases: list[Phrase] = []
-        if logits.places is not None:
-            places = reading.places_of_spans
-            labelled = self._labelled(logits.places[list(places.values())])
-            for span, (label, probabilities) in zip(places, labelled, strict=True):
-                phrases.append(Phrase(span, label, reading.text_of(span), probabilities))
-        [(label, probabilities)] = self._labelled(logits.root[None])
-        return Classification(
-            reading.text,
-            label,
-            probabilities,
-            reading.tree,
-            tuple(phrases),
-            reading.failures,
-            self.phrases_taught,
-            model=self.name,
+        """The answer for one reading."""
+        root = labelled(logits.root[None].numpy())
+        places = None if logits.places is None else labelled(logits.places.numpy())
+        return classification(
+            reading, self.classes, root, places, taught=self.phrases_taught, model=self.name
         )
-
-    def _labelled(self, logits: Tensor) -> list[tuple[str, tuple[float, ...]]]:
-        """The most probable class and the probabilities of all classes, for each row of logits."""
-        check_answers(logits)
-        best, probabilities = logits.argmax(-1).tolist(), logits.softmax(-1).tolist()
-        return [(self.classes[number], tuple(row)) for number, row in zip(best, probabilities, strict=True)]

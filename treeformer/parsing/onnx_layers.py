@@ -1,9 +1,9 @@
-"""Layers of a pre-norm Transformer as nodes of an ONNX graph."""
+"""Layers of a Transformer as nodes of an ONNX graph."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -18,11 +18,13 @@ class Layers:
     Args:
         graph: where the nodes are added.
         weights: by the names that torch gives them.
+        heads: number of heads of every attention.
     """
 
-    def __init__(self, graph: Graph, weights: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, graph: Graph, weights: Mapping[str, np.ndarray], heads: int) -> None:
         self._graph = graph
         self._weights = weights
+        self._heads = heads
 
     def linear(self, states: str, name: str) -> str:
         """The linear map of this name."""
@@ -43,27 +45,54 @@ class Layers:
         bounds = (start, _LAST if end is None else end, 1)  # the last is the axis
         return str(self._graph.add("Slice", states, *(self._graph.constant(np.array([n])) for n in bounds)))
 
-    def encoder_layer(self, states: str, bias: str, name: str, heads: int) -> str:
-        """Self-attention and a feed-forward net with ReLU, each after a norm and around a residual."""
-        graph = self._graph
-        normed = self.norm(states, f"{name}.attention_residual.norm")
-        states = graph.add("Add", states, self.attention(normed, bias, f"{name}.attention", heads))
-        normed = self.norm(states, f"{name}.feed_forward_residual.norm")
-        inner = graph.add("Relu", self.linear(normed, f"{name}.feed_forward.inner"))
-        return str(graph.add("Add", states, self.linear(inner, f"{name}.feed_forward.outer")))
+    def encoder_layer(self, states: str, attention: Callable[[str, str], str], name: str, norm: str) -> str:
+        """Self-attention and a feed-forward net with ReLU, each around a residual.
 
-    def attention(self, states: str, bias: str, name: str, heads: int) -> str:
+        Args:
+            states: ``[B, s, d]``.
+            attention: adds self-attention of some states, with the weights of a name.
+            name: of the layer.
+            norm: ``pre`` or ``post``: whether the norms come before the sublayers or after the sums.
+        """
+
+        def feed_forward(states: str, name: str) -> str:
+            inner = self._graph.add("Relu", self.linear(states, f"{name}.inner"))
+            return self.linear(inner, f"{name}.outer")
+
+        for part, sublayer in (("attention", attention), ("feed_forward", feed_forward)):
+            normed = f"{name}.{part}_residual.norm"
+            given = self.norm(states, normed) if norm == "pre" else states
+            states = self._graph.add("Add", states, sublayer(given, f"{name}.{part}"))
+            if norm == "post":
+                states = self.norm(states, normed)
+        return states
+
+    def attention(self, states: str, name: str, bias: str) -> str:
         """Self-attention of several heads; ``bias [B or 1, heads, s, s]`` is added to the scores."""
+        queries, keys, values = self.projected(states, name)
+        return self.attend(queries, keys, values, bias, name)
+
+    def projected(self, states: str, name: str) -> list[str]:
+        """Queries, keys and values ``[B, heads, s, K]`` of ``states [B, s, d]``."""
         graph = self._graph
-        width = len(self._weights[f"{name}.output.bias"])
-        shape = graph.constant(np.array([0, 0, heads, width // heads]))  # 0 keeps a size
+        head_width = self._width(name) // self._heads
+        shape = graph.constant(np.array([0, 0, self._heads, head_width]))  # 0 keeps a size
         parts = graph.add("Split", self.linear(states, f"{name}.input"), outputs=3, axis=2, num_outputs=3)
         by_head = [graph.add("Reshape", part, shape) for part in parts]
-        queries, values = (graph.add("Transpose", by_head[part], perm=[0, 2, 1, 3]) for part in (0, 2))
-        keys = graph.add("Transpose", by_head[1], perm=[0, 2, 3, 1])
-        scale = graph.constant(np.array(1 / math.sqrt(width // heads), np.float32))
-        scores = graph.add("Mul", graph.add("MatMul", queries, keys), scale)
+        return [graph.add("Transpose", part, perm=[0, 2, 1, 3]) for part in by_head]
+
+    def attend(self, queries: str, keys: str, values: str, bias: str, name: str) -> str:
+        """Attended values ``[B, s, d]``, heads joined and projected."""
+        graph = self._graph
+        width = self._width(name)
+        turned = graph.add("Transpose", keys, perm=[0, 1, 3, 2])
+        scale = graph.constant(np.array(1 / math.sqrt(width // self._heads), np.float32))
+        scores = graph.add("Mul", graph.add("MatMul", queries, turned), scale)
         weights = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
         attended = graph.add("Transpose", graph.add("MatMul", weights, values), perm=[0, 2, 1, 3])
         joined = graph.add("Reshape", attended, graph.constant(np.array([0, 0, width])))
         return self.linear(joined, f"{name}.output")
+
+    def _width(self, name: str) -> int:
+        """The width of the states of an attention."""
+        return len(self._weights[f"{name}.output.bias"])

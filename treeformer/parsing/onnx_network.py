@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -94,12 +94,13 @@ def distance_rows(distance: np.ndarray, rows: int) -> np.ndarray:
 def _scores_session(sizes: NetworkSizes, weights: Weights, threads: int) -> Any:
     """The session behind `OnnxNetwork.scores`."""
     graph = Graph({"vectors": "float32", "rows": "int64", "bias": "float32"})
-    layers = Layers(graph, weights)
+    layers = Layers(graph, weights, sizes.heads)
+    attention = partial(layers.attention, bias="bias")
     marks = np.concatenate([weights["marks"], np.zeros((1, sizes.width), np.float32)])
     table = graph.add("Concat", graph.constant(marks), layers.linear("vectors", "input"), axis=0)
     states = graph.add("Gather", table, "rows", axis=0)
     for number in range(sizes.layers):
-        states = layers.encoder_layer(states, "bias", f"encoder.layers.{number}", sizes.heads)
+        states = layers.encoder_layer(states, attention, f"encoder.layers.{number}", "pre")
     states = layers.norm(states, "encoder.last_norm")
     tags = graph.add("ArgMax", layers.linear(layers.cut(states, 1, -1), "tag"), axis=2, keepdims=0)
     ahead, back = graph.add("Split", states, outputs=2, axis=2, num_outputs=2)
@@ -129,5 +130,5 @@ def _brackets(graph: Graph, layers: Layers, gaps: str, matrix: np.ndarray) -> st
 def _labels_session(weights: Weights, threads: int) -> Any:
     """A session that returns the best label of each span, from the sum of the shares of its gaps."""
     graph = Graph({"sums": "float32"})
-    scores = Layers(graph, weights).linear(graph.add("Gelu", "sums"), "label.3")
+    scores = Layers(graph, weights, heads=1).linear(graph.add("Gelu", "sums"), "label.3")
     return graph.session({"labels": graph.add("ArgMax", scores, axis=1, keepdims=0)}, threads=threads)

@@ -1,0 +1,153 @@
+"""Classifiers without torch answer as the model of torch does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from treeformer import Tree, TreeProcessor, TreeTransformerConfig, TreeTransformerForSequenceClassification
+from treeformer.inference.classifier import Classifier
+from treeformer.inference.onnx_classifier import OnnxClassifier, quick_classifier
+from treeformer.inference.onnx_trees import sinusoids
+from treeformer.inference.shipped import SHIPPED
+from treeformer.inference.tree_structure import TreeStructure
+from treeformer.nn import embedding
+from treeformer.ops import TreeBatch
+from treeformer.ops.convention import branch_lengths
+from treeformer.trees import balanced, left_branching, right_branching
+
+TREES = [
+    Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps) (ADVP (RB well))))"),
+    Tree.from_brackets("(X (A a))", unary="keep"),
+    left_branching(tuple("abcdefgh")),
+    right_branching(tuple("abcdefghijk")),
+    balanced(("the", "cat") * 7),
+    Tree.from_brackets("(A (B (C (x x) (y y) (z z)) (w w)) (D (v v)))", unary="keep"),
+]
+SIZES: dict[str, Any] = {
+    "d_model": 16,
+    "ffn_dim": 24,
+    "encoder_layers": 2,
+    "attention_heads": 2,
+    "vertical_rows": 3,
+    "horizontal_rows": 4,
+}
+
+
+def saved(folder: Path, **changes: Any) -> Path:
+    """The folder of a classifier with lively random weights."""
+    processor = TreeProcessor.from_trees(TREES, ["bad", "so-so", "good"])
+    config = TreeTransformerConfig(
+        vocab_size=processor.vocab_size,
+        node_vocab_size=processor.node_vocab_size,
+        num_labels=3,
+        **{**SIZES, **changes},
+    )
+    torch.manual_seed(1)
+    model = TreeTransformerForSequenceClassification(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"convention": "released"},
+        {"norm": "pre"},
+        {"accumulate": False},
+        {"hierarchical_embeddings": False},
+        {"subtree_mask": False},
+        {"convention": "released", "hierarchical_embeddings": False, "norm": "pre"},
+        {"vertical_rows": 1, "horizontal_rows": 1},
+        {"vertical_rows": 50, "horizontal_rows": 100},
+    ],
+    ids=str,
+)
+def test_answers_are_those_of_the_model(changes: dict[str, Any], tmp_path: Path) -> None:
+    folder = saved(tmp_path, **changes)
+    quick = quick_classifier(folder, device="cpu")
+    assert isinstance(quick, OnnxClassifier)
+    by_torch = Classifier.from_pretrained(folder, device="cpu")
+    for answer, expected in zip(quick(TREES), by_torch(TREES), strict=True):
+        assert (answer.tree, answer.text, answer.label) == (expected.tree, expected.text, expected.label)
+        np.testing.assert_allclose(answer.probabilities, expected.probabilities, atol=1e-5)
+        for phrase, same in zip(answer.phrases, expected.phrases, strict=True):
+            assert (phrase.span, phrase.text) == (same.span, same.text)
+            np.testing.assert_allclose(phrase.probabilities, same.probabilities, atol=1e-5)
+
+
+def test_company_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["A fine film.", "Dull.", "The plot is dull, but the actors save it. " * 3] * 4
+    classifier = quick_classifier(SHIPPED, device="cpu")
+    alone = [classifier([text])[0] for text in texts]
+    monkeypatch.setattr("treeformer.inference.onnx_classifier.threads", lambda: 3)
+    monkeypatch.setattr("treeformer.inference.onnx_classifier._TOKENS", 60)
+    for answer, expected in zip(classifier(texts), alone, strict=True):
+        assert (answer.text, answer.label, answer.tree) == (expected.text, expected.label, expected.tree)
+        np.testing.assert_allclose(answer.probabilities, expected.probabilities, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "options"),
+    [
+        ({"node_inputs": "composed"}, {}),
+        ({"leaf_inputs": "context"}, {}),
+        ({}, {"bf16": True}),
+    ],
+    ids=str,
+)
+def test_what_needs_torch_is_answered_by_torch(
+    changes: dict[str, Any], options: dict[str, Any], tmp_path: Path
+) -> None:
+    classifier = quick_classifier(saved(tmp_path, **changes), device="cpu", **options)
+    assert isinstance(classifier, Classifier)
+    assert classifier(TREES)[0].label in ("bad", "so-so", "good")
+
+
+def test_a_damaged_folder_is_refused_with_the_same_message(tmp_path: Path) -> None:
+    folder = saved(tmp_path)
+    (folder / "checksums.json").unlink()
+    config = json.loads((folder / "config.json").read_text())
+    for change in ({"ffn_dim": 25}, {"vocab_size": 4}, {"attention_heads": 3}, {"norm": "none"}):
+        (folder / "config.json").write_text(json.dumps({**config, **change}))
+        messages = []
+        for load in (quick_classifier, Classifier.from_pretrained):
+            with pytest.raises(ValueError, match=r"expected|not of one model") as caught:
+                load(folder, device="cpu")
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
+
+
+def test_the_model_of_the_package_needs_no_torch() -> None:
+    classifier = quick_classifier(SHIPPED, device="cpu")
+    assert isinstance(classifier, OnnxClassifier)
+    expected = Classifier.from_pretrained(SHIPPED, device="cpu")(["The plot is dull."])[0]
+    answer = classifier(["The plot is dull."])[0]
+    assert (answer.label, answer.model) == (expected.label, expected.model)
+
+
+@pytest.mark.parametrize("convention", ["paper", "released"])
+def test_the_structure_is_that_of_a_tree_batch(convention: Any) -> None:
+    batch = TreeBatch.from_trees(TREES)
+    trees = TreeStructure.of(batch.spans.numpy(), batch.leaf_mask.numpy(), batch.node_mask.numpy())
+    for name in ("covers", "subtree", "node_depths", "branch_sizes"):
+        np.testing.assert_array_equal(getattr(trees, name), getattr(batch, name).numpy())
+    lengths = branch_lengths(batch, convention) * batch.leaf_counts[..., None]
+    expected = lengths.double().reciprocal().masked_fill(~batch.covers, 0)
+    np.testing.assert_allclose(trees.scales(convention), expected, rtol=1e-6)
+    assert ((trees.bias(subtree=True)[:, 0] == 0) == batch.visible.numpy()).all()
+    assert ((trees.bias(subtree=False)[:, 0, 0] == 0) == batch.mask.numpy()).all()
+
+
+def test_positions_are_those_of_the_model() -> None:
+    expected = embedding.sinusoids(torch.arange(300), 18)
+    np.testing.assert_allclose(sinusoids(300, 18), expected, atol=1e-4)
