@@ -145,11 +145,11 @@ def check_tensors(
 def check_finite(source: object, tensors: Mapping[str, Tensor] | Mapping[str, np.ndarray]) -> None:
     """Raise ``ValueError`` if a tensor or array has a number that is infinite or NaN."""
     for name, tensor in tensors.items():
-        if not is_finite(tensor):
+        if not _is_finite(tensor):
             raise ValueError(f"{source}: tensor {name} has numbers that are infinite or NaN")
 
 
-def is_finite(tensor: Tensor | np.ndarray) -> bool:
+def _is_finite(tensor: Tensor | np.ndarray) -> bool:
     """Whether all numbers are finite; those of integers and of tensors without content are."""
     if isinstance(tensor, np.ndarray):
         return bool(np.isfinite(tensor).all())

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 from pydantic import InstanceOf, PlainSerializer, TypeAdapter, WithJsonSchema
 
-from treeformer.model_folder import is_finite
 from treeformer.parsing.failures import Failure
 from treeformer.trees import Tree
 from treeformer.trees.shape import Span
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
 #: A tree that JSON holds as brackets.
@@ -172,7 +171,8 @@ class PartAttention:
 
 def check_answers(numbers: Tensor | np.ndarray) -> None:
     """Raise ``ValueError`` if a model computed infinite or NaN values, which no answer can hold."""
-    if not is_finite(numbers):
+    finite = np.isfinite(numbers) if isinstance(numbers, np.ndarray) else numbers.isfinite()
+    if not finite.all():
         raise ValueError(
             "the model computes infinite or NaN values for this input; its weights are too large"
         )
