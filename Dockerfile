@@ -8,6 +8,7 @@ RUN useradd --create-home --uid 10001 treeformer
 WORKDIR /home/treeformer
 COPY --chown=treeformer pyproject.toml constraints.txt README.md LICENSE source/
 COPY --chown=treeformer treeformer source/treeformer
+COPY --chown=treeformer recipes source/recipes
 RUN pip install --no-cache-dir --constraint source/constraints.txt "./source[serve]"
 USER treeformer
 EXPOSE 8000

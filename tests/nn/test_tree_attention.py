@@ -144,7 +144,7 @@ def test_under_bf16_the_leaf_weights_are_float32(cast: str) -> None:
     assert (actual.float() - exact).norm() / exact.norm() < 0.05
 
 
-@pytest.mark.parametrize("implementation", ["matrix", "naive"])
+@pytest.mark.parametrize("implementation", ["matrix", "compiled", "naive"])
 def test_the_implementation_does_not_matter(implementation: str) -> None:
     batch = TreeBatch.from_trees([balanced(["w"] * 9), right_branching(["w"] * 4)])
     states = torch.randn(2, batch.n + batch.m, 16)
@@ -203,7 +203,7 @@ def test_the_literal_steps_work_in_half_precision_too(dtype: torch.dtype) -> Non
     batch = TreeBatch.from_trees([balanced(["w"] * 9)])
     states = torch.randn(1, batch.n + batch.m, 16)
     exact = attention_with({})(states, batch)
-    for implementation in ("matrix", "naive"):
+    for implementation in ("matrix", "compiled", "naive"):
         attention = attention_with({"implementation": implementation}).to(dtype)
         actual = attention(states.to(dtype), batch)
         assert actual.dtype == dtype

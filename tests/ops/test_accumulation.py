@@ -71,7 +71,7 @@ def assert_all_agree(examples: list[Tree], convention: str, rows: tuple[int, int
     torch.manual_seed(0)
     inputs = random_inputs(batch, heads=2, weight_heads=weight_heads, rows=rows)
     expected = with_gradients(by_loops(examples, inputs, batch, convention), inputs)
-    for implementation in ("naive", "matrix"):
+    for implementation in ("naive", "matrix", "compiled"):
         leaves, nodes, weights, vertical, horizontal = inputs
         result = accumulate(leaves, nodes, weights, batch, vertical, horizontal, convention, implementation)
         for actual, wanted in zip(with_gradients(result, inputs), expected, strict=True):
@@ -114,13 +114,13 @@ def test_they_agree_on_a_deep_right_branching_tree(convention: str) -> None:
             accumulate(leaves, nodes, weights, batch, vertical, horizontal, convention, implementation),
             inputs,
         )
-        for implementation in ("naive", "matrix")
+        for implementation in ("naive", "matrix", "compiled")
     ]
     for literal, fast in zip(*results, strict=True):
         torch.testing.assert_close(fast, literal, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("implementation", ["naive", "matrix"])
+@pytest.mark.parametrize("implementation", ["naive", "matrix", "compiled"])
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @given(data=st.data())
 @settings(max_examples=20)

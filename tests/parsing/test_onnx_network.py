@@ -136,3 +136,17 @@ def test_the_package_onnx_reads_what_a_graph_writes() -> None:
     assert model.graph.node[0].attribute[0].i == -1
     assert onnx.numpy_helper.to_array(model.graph.initializer[0]).tolist() == [[1.0] * 300] * 2
     assert model.graph.node[2].attribute[0].f == pytest.approx(1e-5)
+
+
+def test_the_network_goes_through_torch_export_for_any_number_of_words() -> None:
+    sizes = SIZES[0]
+    by_torch = TorchNetwork(sizes, random_weights(sizes, 1), torch.device("cpu"))
+    free = torch.export.Dim.DYNAMIC
+    matrix, row = {0: free, 1: free}, {0: free}
+    inputs = by_torch._inputs(batch_of(sizes, [3, 5], 1))
+    shapes = (matrix, row, row, matrix, matrix)
+    program = torch.export.export(by_torch.network, inputs, dynamic_shapes=shapes).module()
+    for lengths in ([1], [9, 2, 30], [80]):
+        inputs = by_torch._inputs(batch_of(sizes, lengths, 2))
+        for expected, values in zip(by_torch.network(*inputs), program(*inputs), strict=True):
+            torch.testing.assert_close(values, expected, atol=1e-5, rtol=0)

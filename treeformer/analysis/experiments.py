@@ -202,16 +202,16 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[], Iterable[Row]], tuple[str, ...]]
             "the same tokens, brackets included.",
         ),
     ),
-    "pretrained": ("Classifiers over pretrained encoders", pretrained_rows, NOTES),
     "code": (
         "Source code: names of functions",
         _code,
         (
-            "The task is the first word of the hidden name of a Python function, one of 40 words or so, from the "
-            "standard library of the running interpreter; it is not one of the paper's tasks. Splits share "
-            "no module and no function. All systems read the same tokens; trees are tree-sitter's.",
+            "The task is the first word of the hidden name of a Python function, one of about 40 words, from "
+            "the standard library of the running interpreter; it is not one of the paper's tasks. Splits "
+            "share no module and no function. All systems read the same tokens; trees are tree-sitter's.",
         ),
     ),
+    "pretrained": ("Classifiers over pretrained encoders", pretrained_rows, NOTES),
     "speed": ("Time and memory against length", tuple, ()),
     "parameters": ("Parameters", tuple, ()),
 }
@@ -236,8 +236,8 @@ QUICK_TASKS = {
     "data-size": ("sst5",),
     "attention-share": ("multi30k-en-de",),
     "recursion": ("listops",),
-    "pretrained": (),
     "code": ("code",),
+    "pretrained": (),
     "speed": (),
     "parameters": (),
 }  #: tasks of the quick version of each experiment

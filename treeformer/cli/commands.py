@@ -16,6 +16,7 @@ from treeformer.cli import (
     draw,
     encoder,
     evaluate,
+    export,
     fit,
     parse,
     parser,
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command("classify")(classify.command)
 app.command("draw")(draw.command)
 app.command("evaluate")(evaluate.command)
+app.command("export")(export.command)
 app.command("fit")(fit.command)
 app.command("parse")(parse.command)
 app.command("prepare")(prepare.command)

@@ -110,10 +110,12 @@ class TreeEncoder(nn.Module):
         if attention_mask is None:
             attention_mask = torch.ones(vectors.shape[:2], dtype=torch.long, device=vectors.device)
         mask = attention_mask.bool()
-        on_cpu = mask.device.type == "cpu"
-        if on_cpu:
+        checked = mask.device.type == "cpu" and not torch.compiler.is_compiling()
+        if checked:
             check_padding("attention_mask", mask)
-        batch = TreeBatch.from_spans(node_spans, node_mask, mask.sum(1), width=mask.shape[1], validate=on_cpu)
+        batch = TreeBatch.from_spans(
+            node_spans, node_mask, mask.sum(1), width=mask.shape[1], validate=checked
+        )
         traces = Traces(output_attentions, output_hidden_states)
         return with_traces(self.encode(vectors, node_ids, batch, traces), traces)
 
@@ -165,4 +167,4 @@ def at_last(values: Tensor, mask: Tensor) -> Tensor:
 
     For nodes in post-order that is the root, for leaves the last word.
     """
-    return values[torch.arange(len(mask), device=mask.device), mask.sum(1) - 1]
+    return values[torch.arange(mask.shape[0], device=mask.device), mask.sum(1) - 1]

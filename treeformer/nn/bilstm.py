@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
+
+from treeformer.nn.recurrence import one_by_one
 
 
 class BiLstmLayer(nn.Module):
@@ -25,8 +30,9 @@ class BiLstmLayer(nn.Module):
 
     def forward(self, states: Tensor, mirror: Tensor) -> Tensor:
         """``[B, n, d]`` of ``states [B, n, width]``; `mirrored_places` gives ``mirror [B, n]``."""
-        ahead, _ = self.forwards(states)
-        back, _ = self.backwards(at_positions(states, mirror))
+        read = _in_order if torch.compiler.is_compiling() else _read
+        ahead = read(self.forwards, states)
+        back = read(self.backwards, at_positions(states, mirror))
         return torch.cat([ahead, at_positions(back, mirror)], dim=-1)
 
 
@@ -50,6 +56,31 @@ class WordContext(nn.Module):
         """``[B, n, d]`` of ``words [B, n, d]`` with ``mask [B, n]``; undefined in the padding."""
         context = self.lstms(self.dropout(words).masked_fill(~mask[..., None], 0), mirrored_places(mask))
         return self.norm(words + context.to(words.dtype))
+
+
+def _read(lstm: nn.LSTM, states: Tensor) -> Tensor:
+    """``[B, n, h]``: outputs of an LSTM."""
+    outputs, _ = lstm(states)
+    return outputs
+
+
+def _in_order(lstm: nn.LSTM, states: Tensor) -> Tensor:
+    """What `_read` returns, in a graph for any number of words: torch would unroll the LSTM."""
+    weights = dict(lstm.named_parameters())
+    recurrent = weights["weight_hh_l0"]
+    bias = weights["bias_ih_l0"] + weights["bias_hh_l0"]
+    gates = F.linear(states, weights["weight_ih_l0"], bias).transpose(0, 1)
+    zeros = gates.new_zeros(*gates.shape[1:2], lstm.hidden_size)
+
+    def step(carry: Sequence[Tensor], word: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+        hidden, cell = carry
+        let_in, keep, new, let_out = (word + F.linear(hidden, recurrent)).chunk(4, dim=-1)
+        cell = keep.sigmoid() * cell + let_in.sigmoid() * new.tanh()
+        hidden = let_out.sigmoid() * cell.tanh()
+        return (hidden, cell), hidden.clone()
+
+    _, outputs = one_by_one(step, (zeros, zeros.clone()), gates)
+    return outputs.transpose(0, 1)
 
 
 def mirrored_places(mask: Tensor) -> Tensor:

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from treeformer.nn.bilstm import at_positions
 from treeformer.nn.lstm_cell import at_least_float32, init_gates, linear_with_biases
-from treeformer.nn.recurrence import Climber, at_places, climb, flat_leaves, steps_of
+from treeformer.nn.recurrence import Climber, at_places, climb, climb_in_order, flat_leaves, steps_of
 from treeformer.ops import TreeBatch
 from treeformer.ops.folding import folded
 
@@ -86,6 +87,8 @@ class TreeComposition(Climber):
             labels: ``[B, m, d]`` vectors of the nodes' labels.
             batch: the trees, of any arity.
         """
+        if torch.compiler.is_compiling():
+            return self._in_order(leaves, labels, batch)
         order, places = batch.shared(_folds)
         folds = batch.shared(folded).batch
         labels = labels.masked_fill(~batch.node_mask[..., None], 0).flatten(0, 1)
@@ -93,6 +96,15 @@ class TreeComposition(Climber):
         sizes = [len(level) for level in folds.shared(steps_of, self.cell.slots).nodes]
         states = climb(self.cell, self.cell.message(flat_leaves(leaves, batch)), folds, inputs.split(sizes))
         return at_places(states, places, batch.node_mask).to(leaves.dtype)
+
+    def _in_order(self, leaves: Tensor, labels: Tensor, batch: TreeBatch) -> Tensor:
+        """What `forward` returns, fold by fold; see `climb_in_order`."""
+        folds, nodes, tops = folded(batch)
+        inputs = at_positions(self.cell.read_labels(labels), nodes)
+        messages = self.cell.message(flat_leaves(leaves, batch))
+        [states] = climb_in_order(self.cell, messages, folds, inputs)
+        composed = at_positions(states, tops).masked_fill(~batch.node_mask[..., None], 0)
+        return composed.to(leaves.dtype)
 
 
 def _folds(batch: TreeBatch) -> tuple[Tensor, Tensor]:

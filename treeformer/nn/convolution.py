@@ -49,7 +49,7 @@ class Convolution(nn.Module):
         """``[B, H, q, k]`` kernels of each position of ``inputs [B, q, d]``; each sums to one."""
         scores = self.scores(inputs)
         weights = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
-        return weights.expand(len(inputs), -1, inputs.shape[1], -1)
+        return weights.expand(inputs.shape[0], -1, inputs.shape[1], -1)
 
     def forward(self, states: Tensor, mask: Tensor | None = None, *, record: Record = None) -> Tensor:
         """``[B, s, d]``: kernels centred at each of the ``states [B, s, d]``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +61,58 @@ def climb(
         inbox.index_add_(0, rows, cell.message(state))
         states_by_level.append(state)
     return states_by_level
+
+
+def climb_in_order(
+    cell: Cell[Any], messages: Tensor, batch: TreeBatch, inputs: Tensor | None = None
+) -> tuple[Tensor, ...]:
+    """States ``[B, m, d]`` of the nodes in post-order, one at a time; for torch.compile and torch.export.
+
+    No step depends on the heights of the trees, which a compiled graph cannot know. States that consist of
+    several tensors are returned as those.
+
+    Args:
+        cell, messages, batch: see `climb`.
+        inputs: ``[B, m, i]`` inputs of the nodes, for a cell that reads some.
+    """
+    slots, width, m = cell.slots, messages.shape[-1], batch.m
+    leaf_slots = slots_of(batch.shared(leaf_parents), batch.shared(first_leaves), slots)
+    above = batch.shared(node_parents)
+    is_root = above == torch.arange(m, device=batch.device)
+    node_slots = slots_of(above.masked_fill(is_root, m), batch.shared(first_nodes), slots)
+    inbox = messages.new_zeros(batch.spans.shape[0], (m + 1) * slots, width)  # the last slots are not read
+    sent = messages.view(batch.spans.shape[0], batch.n, width)
+    inbox = inbox.scatter_add(1, leaf_slots[..., None].expand_as(sent), sent)
+    steps = [torch.arange(m, device=batch.device), node_slots.mT]
+    if inputs is not None:
+        steps.append(inputs.transpose(0, 1))
+
+    def step(inbox: Tensor, values: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        node, slot, *read = values
+        received = inbox.index_select(1, node * slots + torch.arange(slots, device=node.device)).flatten(1)
+        state = cell.update(received, *read)
+        message = cell.message(state)[:, None]
+        inbox = inbox.scatter_add(1, slot[:, None, None].expand(-1, 1, width), message)
+        return inbox, tuple(part.clone() for part in (state if isinstance(state, tuple) else (state,)))
+
+    _, states = one_by_one(step, inbox, steps)
+    mask = batch.node_mask[..., None]
+    return tuple(part.transpose(0, 1).masked_fill(~mask, 0) for part in states)
+
+
+def one_by_one(step: Callable[..., Any], first: Any, values: Any) -> Any:
+    """The last carry and all outputs of ``carry, output = step(carry, value)``, as one node of a graph.
+
+    Values are tensors, or a list of them, whose first dimension is that of the steps; outputs are stacked.
+    """
+    from torch._higher_order_ops.scan import scan
+
+    return scan(step, first, values)
+
+
+def slots_of(parents: Tensor, first: Tensor, slots: int) -> Tensor:
+    """The first slot of the parent for a first child, the last slot for all others."""
+    return torch.where(first, parents * slots, parents * slots + slots - 1)
 
 
 def flat_leaves(leaves: Tensor, batch: TreeBatch) -> Tensor:

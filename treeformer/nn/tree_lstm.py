@@ -14,7 +14,7 @@ from treeformer.nn.lstm_cell import (
     linear_with_biases,
     state_from_gates,
 )
-from treeformer.nn.recurrence import Climber, at_places, climb, flat_leaves, steps_of
+from treeformer.nn.recurrence import Climber, at_places, climb, climb_in_order, flat_leaves, steps_of
 from treeformer.ops import TreeBatch
 from treeformer.ops.levels import child_counts
 
@@ -133,9 +133,11 @@ class TreeLstm(Climber):
     def forward(self, leaves: LstmState, batch: TreeBatch) -> LstmState:
         """States ``[B, m, d]`` of nodes over ``leaves [B, n, d]``; zeros in the padding."""
         composition = self.composition
+        words = LstmState(*(flat_leaves(part, batch) for part in leaves))
+        if torch.compiler.is_compiling():
+            return LstmState(*climb_in_order(composition, composition.message(words), batch))
         if composition.slots == 2 and batch.device.type == "cpu":
             _check_binary(batch)
-        words = LstmState(*(flat_leaves(part, batch) for part in leaves))
         states = climb(composition, composition.message(words), batch)
         places = batch.shared(steps_of, composition.slots).places
         return LstmState(*(at_places(part, places, batch.node_mask) for part in zip(*states, strict=True)))

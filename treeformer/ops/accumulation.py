@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+import torch
 from torch import Tensor
 
-from treeformer.ops import matrix, naive
+from treeformer.ops import compiled, matrix, naive
 from treeformer.ops.batch import TreeBatch
 from treeformer.ops.convention import Convention, Operands, check_convention
 
-Implementation = Literal["auto", "matrix", "naive"]
+Implementation = Literal["auto", "matrix", "compiled", "naive"]
 
 
 def implementation_named(name: Implementation) -> Callable[[Operands], Tensor]:
     """The implementation called ``name``; ``auto`` is the fastest exact one."""
-    implementations = {"auto": matrix.accumulate, "matrix": matrix.accumulate, "naive": naive.accumulate}
+    implementations = {
+        "auto": _fastest,
+        "matrix": matrix.accumulate,
+        "compiled": compiled.accumulate,
+        "naive": naive.accumulate,
+    }
     if name not in implementations:
         raise ValueError(f"implementation: expected one of {', '.join(implementations)}, got {name!r}")
     return implementations[name]
+
+
+def _fastest(operands: Operands) -> Tensor:
+    """By ``matrix``, whose steps depend on the sizes of the batch, or by ``compiled`` where they must not."""
+    if torch.compiler.is_compiling():
+        return compiled.accumulate(operands)
+    return matrix.accumulate(operands)
 
 
 def accumulate(
@@ -46,7 +59,7 @@ def accumulate(
             hierarchical embeddings. Places beyond the table use its last row.
         horizontal: ``[rows, K / 2]`` embeddings of the place of a leaf under its node, with ``vertical``.
         convention: ``paper``, or ``released`` for the authors' code; see `treeformer.ops.convention`.
-        implementation: ``auto``, ``matrix`` or ``naive``; all give the same numbers.
+        implementation: ``auto``, ``matrix``, ``compiled`` or ``naive``; all give the same numbers.
 
     Returns ``[B, H, m, K]``, zero for padded nodes.
 

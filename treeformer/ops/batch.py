@@ -123,6 +123,8 @@ class TreeBatch:
 
         Its tensors are normal ones even in inference mode, so that training can use them later.
         """
+        if torch.compiler.is_compiling():  # the compiler finds what is computed twice
+            return derive(self, *arguments)
         key = (derive, *arguments)
         if key not in self._shared:
             with torch.inference_mode(False):
@@ -189,7 +191,7 @@ class TreeBatch:
         A padded node sees itself, so that no row is empty.
         """
         leaves = self.leaf_mask[:, None, :].expand(-1, self.n, -1)
-        no_nodes = leaves.new_zeros(len(self), self.n, self.m)
+        no_nodes = leaves.new_zeros(leaves.shape[0], self.n, self.m)
         return torch.cat(
             [torch.cat([leaves, no_nodes], dim=2), torch.cat([self.covers, self.subtree], dim=2)], dim=1
         )

@@ -37,7 +37,7 @@ def folded(batch: TreeBatch) -> Folded:
     n + m − 1 at most. On a GPU the folds are padded to that number, which is known without waiting, or to
     what `known_limits` promises.
     """
-    B, n, m = len(batch), batch.n, batch.m
+    B, n, m = batch.spans.shape[0], batch.n, batch.m
     node = torch.arange(m, device=batch.device).expand(B, m)
     leaf_ends = torch.arange(1, n + 1, device=batch.device).expand(B, n)
     starts, ends = batch.spans.unbind(-1)
@@ -54,10 +54,11 @@ def folded(batch: TreeBatch) -> Folded:
     )
     counts = real.sum(1)
     limits = current_limits()
+    reads_values = batch.device.type == "cpu" and not torch.compiler.is_compiling()
     if limits is not None:
         width = min(limits.folds, n + m - 1)
     else:
-        width = int(counts.max()) if batch.device.type == "cpu" else n + m - 1
+        width = int(counts.max()) if reads_values else n + m - 1
     # post-order: by end, then from small to large, then up the chain of nodes with one span
     keys = (fold_ends * (n + 1) - starts.gather(1, nodes)) * m + nodes
     order = keys.masked_fill(~real, torch.iinfo(keys.dtype).max).argsort(dim=1)[:, :width]

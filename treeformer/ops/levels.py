@@ -95,7 +95,7 @@ def first_nodes(batch: TreeBatch) -> Tensor:
 
 def child_counts(batch: TreeBatch) -> Tensor:
     """``[B, m]`` integers, the number of children of each node, leaves and nodes; 0 where padded."""
-    counts = batch.spans.new_zeros(len(batch), batch.m + 1)
+    counts = batch.spans.new_zeros(batch.spans.shape[0], batch.m + 1)
     counts.scatter_add_(1, batch.shared(leaf_parents), torch.ones_like(counts[:, :1]).expand(-1, batch.n))
     parents = batch.shared(node_parents)
     itself = parents == torch.arange(batch.m, device=batch.device)
