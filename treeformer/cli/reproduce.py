@@ -9,7 +9,8 @@ import typer
 
 _NAMES = (
     "classification, translation, ablations, controls, data-size, attention-share, recursion, code, "
-    "pretrained, speed, parameters; all of them; or page, which writes all pages and plots again from the JSON files"
+    "pretrained, speed, parameters; all of them; or page, which writes all pages and plots again from "
+    "the JSON files"
 )
 _RUN, _CHOICE = "Running", "Selection"
 _JOBS_PER_GPU = 8  # trainings are small
