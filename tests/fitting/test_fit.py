@@ -13,12 +13,16 @@ import pytest
 from typer.testing import CliRunner
 
 import treeformer
+from tests.encoders import tiny
 from treeformer import Classifier
 from treeformer.cli.commands import app
+from treeformer.encoders.catalogue import ENCODERS
+from treeformer.encoders.installation import install
 from treeformer.evaluation.predictions import load_predictions, predictions_path
+from treeformer.evaluation.significance import compare
 from treeformer.fitting import fitting
 from treeformer.fitting.fitting import Fit, fit
-from treeformer.fitting.report import MAJORITY, MODEL, TF_IDF
+from treeformer.fitting.report import MAJORITY, MODEL, TF_IDF, WITHOUT_TREES
 from treeformer.progress import Progress
 
 _SIZES = "{d_model: 16}"
@@ -87,6 +91,26 @@ def test_one_call_leaves_a_model_and_a_report(reviews: Path) -> None:
     scores = json.loads((result.folder / "fit.json").read_text("utf-8"))
     assert scores["finished"] is True
     assert scores["scores"][MODEL]["accuracy"]["percent"] == model
+
+
+def test_an_installed_encoder_is_used_and_compared_with_itself_without_trees(
+    reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(fitting._ENCODERS, "en", ("none", "tiny"))
+    monkeypatch.setitem(ENCODERS, "tiny", tiny.encoder((), tiny.checksums(Path("sums"))))
+    tiny.hub_files(Path("hub"))
+    install("tiny", source=Path("hub"))
+    result, log = fitted(reviews)
+    assert list(result.scores) == [MODEL, WITHOUT_TREES, TF_IDF, MAJORITY]
+    assert not any("no pretrained encoder" in line for line in log)
+    plain = result.folder / "baselines" / "without-trees"
+    for run, system in ((result.run, "tree-lstm"), (plain, "linear")):
+        recipe = json.loads((run / "run.json").read_text("utf-8"))["recipe"]
+        assert (recipe["model"], recipe["encoder"]["source"]) == (system, "tiny")
+    assert result.scores[WITHOUT_TREES].against == compare(result.run, plain)["accuracy"]
+    assert WITHOUT_TREES in result.report.read_text("utf-8")
+    scratch, _ = fitted(reviews, encoder=None, output="scratch")
+    assert list(scratch.scores) == [MODEL, TF_IDF, MAJORITY]
 
 
 def test_the_report_names_the_rows_of_the_mistakes(reviews: Path) -> None:

@@ -15,7 +15,7 @@ table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular
 .wide { overflow-x: auto; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
-td.text { overflow-wrap: anywhere; }
+td.text { overflow-wrap: break-word; }
 pre { padding: .7rem 1rem; border: 1px solid var(--line); border-radius: .4rem; overflow-x: auto; }
 .lead { font-size: 1.15rem; }"""
 

@@ -32,6 +32,7 @@ from treeformer.fitting.report import (
     MAJORITY,
     MODEL,
     TF_IDF,
+    WITHOUT_TREES,
     Facts,
     Mistake,
     SystemScores,
@@ -56,7 +57,13 @@ _ENCODERS = {  # the best first; bert is large for a CPU
 }
 _FACTS = "fit.json"
 _FEW_WORDS = 20_000  # are parsed before a second process has loaded the parser
-_FOLDERS = {MODEL: "run", TF_IDF: "baselines/tf-idf", MAJORITY: "baselines/majority"}
+_FOLDERS = {
+    MODEL: "run",
+    WITHOUT_TREES: "baselines/without-trees",
+    TF_IDF: "baselines/tf-idf",
+    MAJORITY: "baselines/majority",
+}
+_LINEAR = "linear"  # system that classifies the mean of the words of a text
 
 
 class FitFacts(Settings):
@@ -73,7 +80,8 @@ class Fit:
     """A finished fit; ``print(fit)`` shows its scores.
 
     folder: everything that `fit` wrote.
-    scores: the scores on test by name of the system: the tree model, TF-IDF, the most frequent class.
+    scores: the scores on test by name of the system: the tree model, its encoder without trees if it has
+        one, TF-IDF, the most frequent class.
     """
 
     folder: Path
@@ -139,21 +147,42 @@ def fit(
     if encoder == INSTALLED:
         encoder = _installed_encoder(language)
     words = sum(len(row.text.split()) for row in loaded.splits[TRAIN])
-    recipe = fit_recipe(words, language, encoder, overrides)
+    recipes = {MODEL: fit_recipe(words, language, encoder, overrides)}
+    if recipes[MODEL].encoder is not None and recipes[MODEL].model != _LINEAR:
+        recipes[WITHOUT_TREES] = fit_recipe(words, language, encoder, [*overrides, f"model={_LINEAR}"])
     folder = Path(output or _default_folder(data))
-    facts = FitFacts(data=loaded.digest(), settings={"seed": seed, "recipe": recipe.model_dump(mode="json")})
+    settings = {"seed": seed, "recipe": recipes[MODEL].model_dump(mode="json")}
+    facts = FitFacts(data=loaded.digest(), settings=settings)
     if _is_finished(folder, facts):
         progress.log(f"{folder}: this fit is finished, with the same data and settings")
         return Fit(folder, _scores(folder))
     _write_data(folder, loaded, facts)
     _predict_baselines(folder, loaded, seed, progress)
+    training = _train(folder, recipes, words > _FEW_WORDS, seed=seed, device=device, progress=given)
+    return _finish(folder, loaded, facts, training)
+
+
+def _train(
+    folder: Path,
+    recipes: Mapping[str, Recipe],
+    is_large: bool,
+    *,
+    seed: int,
+    device: str | None,
+    progress: Progress | None,
+) -> str:
+    """Parse the texts, train and evaluate each system; a sentence about the tree model."""
+    recipe = recipes[MODEL]
     if recipe.encoder is None:
-        progress.log(f"the tree model: {_advice(recipe)}")
-    workers = cores() if words > _FEW_WORDS else 1
-    corpus = prepare(recipe, folder / "data", folder / "prepared", workers=workers, progress=given)
-    run = train(recipe, corpus, folder / _FOLDERS[MODEL], seed=seed, device=device, progress=given)
-    evaluate(folder / _FOLDERS[MODEL], TEST, device=device)
-    return _finish(folder, loaded, facts, _training(run, recipe))
+        (progress or terminal_progress("rows")).log(f"the tree model: {_advice(recipe)}")
+    workers = cores() if is_large else 1
+    corpus = prepare(recipe, folder / "data", folder / "prepared", workers=workers, progress=progress)
+    runs = {}
+    for name, one in recipes.items():
+        place = folder / _FOLDERS[name]
+        runs[name] = train(one, corpus, place, seed=seed, device=device, progress=progress)
+        evaluate(place, TEST, device=device)
+    return _training(runs[MODEL], recipe)
 
 
 def _default_folder(data: Any) -> str:
@@ -229,6 +258,8 @@ def _scores(folder: Path) -> dict[str, SystemScores]:
     """The scores of all systems by name, from their predictions."""
     scores = {}
     for name, place in _FOLDERS.items():
+        if not predictions_path(folder / place, TEST).is_file():
+            continue
         predictions = _predictions(folder, name)
         labels, predicted = column(predictions, "label"), column(predictions, "predicted")
         classes = sorted({*labels, *predicted})

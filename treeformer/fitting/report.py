@@ -14,7 +14,8 @@ from treeformer.evaluation.predictions import ClassPrediction
 from treeformer.evaluation.significance import Comparison
 from treeformer.fitting.document import Block, Code, Heading, Paragraph, Table
 
-MODEL, TF_IDF, MAJORITY = "tree model", "TF-IDF with logistic regression", "most frequent class"
+MODEL, WITHOUT_TREES = "tree model", "same encoder without trees"
+TF_IDF, MAJORITY = "TF-IDF with logistic regression", "most frequent class"
 _SURE = 0.05  # p below which a difference counts
 _MISTAKES = 10
 _LETTERS = 300  # of a text in the list of mistakes
@@ -96,16 +97,22 @@ def report_blocks(
 
 
 def finding(scores: Mapping[str, SystemScores]) -> str:
-    """The result in one or two sentences."""
-    model, other = scores[MODEL], scores[TF_IDF]
+    """The result in one sentence."""
+    names = {TF_IDF: TF_IDF, WITHOUT_TREES: f"the {WITHOUT_TREES}"}
+    parts = [_compared(title, scores[name]) for name, title in names.items() if name in scores]
+    accuracy = f"The tree model labels {scores[MODEL].accuracy.percent:.1f} % of the test texts correctly"
+    return f"{accuracy}: {', and '.join(parts)}."
+
+
+def _compared(name: str, other: SystemScores) -> str:
+    """How the tree model compares with another system."""
     assert other.against is not None
-    accuracy = f"The tree model labels {model.accuracy.percent:.1f} % of the test texts correctly"
-    difference, p = other.against.difference, other.against.p
-    if p >= _SURE:
-        return f"{accuracy}; {TF_IDF} gets {other.accuracy.percent:.1f} %, and the difference may be chance."
+    difference = other.against.difference
+    if other.against.p >= _SURE:
+        return f"{difference:+.1f} points against {name}, which may be chance"
     if difference > 0:
-        return f"{accuracy}, {difference:.1f} points more than {TF_IDF}."
-    return f"{accuracy}, {-difference:.1f} points less than {TF_IDF}: use that here, or label more texts."
+        return f"{difference:.1f} points more than {name}"
+    return f"{-difference:.1f} points less than {name}, which is the better choice here"
 
 
 def ask_command(run: Path) -> str:
