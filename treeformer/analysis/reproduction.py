@@ -119,14 +119,20 @@ def remake(path: Path, progress: Progress) -> None:
     results = load_results(path)
     if results is None:
         raise ValueError(f"{path}: no such results")
-    write_file(path.with_suffix(".md"), markdown(results).encode())
     written = f"{path}, {path.stem}.md"
     try:
         plot(results, path.with_suffix(".svg"))
         written += f", {path.stem}.svg"
     except ImportError as error:
         progress.log(str(error))
+    write_file(path.with_suffix(".md"), own_page(results, path).encode())
     progress.log(f"written: {written}")
+
+
+def own_page(results: Results, path: Path) -> str:
+    """The Markdown page beside a JSON file, with the plot if there is one."""
+    picture = path.with_suffix(".svg")
+    return markdown(results, picture=picture.name if picture.is_file() else "")
 
 
 def rewrite_pages(folder: Path, page: Path, progress: Progress) -> None:

@@ -29,8 +29,8 @@ _TESTS = {"linzen.val": "Linzen, natural mix"} | {
 _GROUPS = {"agreement": "test by number of attractors", "listops": "accuracy by depth"}
 
 
-def markdown(results: Results, *, with_missing: bool = True) -> str:
-    """The page of an experiment: findings, tables, remarks, missing runs, provenance."""
+def markdown(results: Results, *, with_missing: bool = True, picture: str = "") -> str:
+    """The page of an experiment: findings, tables, picture, remarks, missing runs, provenance."""
     parts = [f"# {results.title}"]
     if results.quick:
         parts.append(QUICK)
@@ -42,6 +42,8 @@ def markdown(results: Results, *, with_missing: bool = True) -> str:
         parts.append(_attention_tables(results))
     else:
         parts += _score_tables(results)
+    if picture:
+        parts.append(f"![{results.title}]({picture})")
     if results.remarks:
         parts += ["## Remarks", results.remarks]
     if with_missing:
