@@ -300,6 +300,16 @@ def test_readings_have_the_pieces_of_the_training_examples(processor: TreeProces
     assert processor(["A long, odd film! (Once more.)"])["piece_words"].max() > 4
 
 
+def test_hidden_words_are_read_as_the_mask(processor: TreeProcessor) -> None:
+    tree = Tree.from_brackets("(S (NP (DT The) (NN cat)) (@S (VBZ purrs) (. .)))")
+    [reading] = processor.read_all([tree])
+    example = processor.hide(reading, {1, 3})
+    hidden = np.isin(example.piece_words, [1, 3])
+    assert {*example.piece_ids[hidden].tolist()} == {4}  # [MASK]
+    np.testing.assert_array_equal(example.piece_ids[~hidden], reading.example.piece_ids[~hidden])
+    np.testing.assert_array_equal(example.piece_words, reading.example.piece_words)
+
+
 def test_processors_and_manifests_without_encoder_are_written_as_before(files: Path, tmp_path: Path) -> None:
     make(tmp_path / "prepared", files, None)
     corpus = PreparedCorpus.open(tmp_path / "prepared")

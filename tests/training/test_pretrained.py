@@ -69,8 +69,9 @@ def test_every_system_trains_and_answers_over_an_encoder(
     run = run_of(place, tmp_path / "run", frozen, system)
     losses = [line["loss"] for line in metrics(run) if "loss" in line]
     assert losses[-1] < losses[0]
-    for answer in Classifier.from_pretrained(run, device="cpu")(TEXTS):
+    for answer in Classifier.from_pretrained(run, device="cpu").explain(TEXTS):
         assert bool(answer.phrases) == (system not in ("bilstm", "transformer"))
+        assert any(effect.towards for effect in answer.effects)
     report = evaluate(run, "dev", place.corpus.folder, device="cpu")
     assert report.facts["examples"] == 20
 

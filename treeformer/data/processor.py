@@ -314,14 +314,12 @@ class TreeProcessor:
 
     def hide(self, reading: Reading, words: Collection[int]) -> Example:
         """The example of a reading in which these words are unknown; the tree and its labels stay."""
-        example = reading.example
-        ids = example.input_ids.copy()
+        if self._linker is not None:
+            return reading.example._replace(**self._linker.link(reading.tree.words, hidden=words)._asdict())
+        ids = reading.example.input_ids.copy()
         for word in words:
             ids[reading.piece_starts[word] : reading.piece_starts[word + 1]] = UNKNOWN
-        example = example._replace(input_ids=ids)
-        if self._linker is not None:
-            example = example._replace(**self._linker.link(reading.tree.words, hidden=words)._asdict())
-        return example
+        return reading.example._replace(input_ids=ids)
 
     def _shape(self, tree: Tree, *, exact: bool) -> Tree:
         """The tree of one sentence as models read it, over whole words."""

@@ -10,6 +10,7 @@ from treeformer.trees.shape import Span
 
 _SHOWN = 0.2  # share of the strongest effect, from which effects are shown in a terminal
 _OWED = 0.8  # share of the effect of a phrase that a part of it has
+_FAINT = 0.1  # log-odds that are never drawn in full colour
 _LISTED = 6
 _LONGEST = 40  # characters of a phrase in the list
 
@@ -88,10 +89,13 @@ def explained_svg(answer: Classification, classes: tuple[str, ...], *, adaptive:
 
 
 def _shares(answer: Classification) -> dict[Span, tuple[str, float]]:
-    """The class that each word and phrase speaks for, and its strength as a share of the largest."""
-    most = max(effect.strength for effect in answer.effects)
+    """The class that each word and phrase speaks for, and its strength as a share of the largest.
+
+    The whole text, which is last, does not count as the largest.
+    """
+    most = max([_FAINT, *(effect.strength for effect in answer.effects[:-1])])
     return {
-        effect.span: (effect.towards, effect.strength / most)
+        effect.span: (effect.towards, min(1.0, effect.strength / most))
         for effect in answer.effects
         if effect.towards is not None
     }
