@@ -22,6 +22,8 @@ from treeformer.inference.translator import Translator
 from treeformer.parsing.embedded import EmbeddedParser
 from treeformer.parsing.failures import Parsed
 from treeformer.parsing.line_parser import LineParser
+from treeformer.parsing.loading import load_parser
+from treeformer.parsing.tokenizer import LANGUAGES
 from treeformer.serving import schema
 from treeformer.serving.limits import Deadline, Limits, RefusedError, invalid, unavailable
 from treeformer.serving.model_process import LoadedModels, ModelRequest, ProcessSettings
@@ -62,8 +64,11 @@ class Engine:
             models.append(self._translator)
         for model in models:
             _load_parser(model.processor)
-        self._line_parser = LineParser(lambda: self._classifiers["main"].processor.parser)
         self._language = self._classifiers["main"].processor.settings.language
+        self._line_parser = LineParser(lambda: self._classifiers["main"].processor.parser)
+        self._parsers_by_language = {
+            language: LineParser(partial(load_parser, language)) for language in LANGUAGES
+        }
 
     def description(self) -> LoadedModels:
         """What is loaded."""
@@ -114,12 +119,13 @@ class Engine:
         costly_limits = replace(limits, words=limits.costly)
         match requests[0]:
             case schema.ParseRequest(parser=parser):
-                parsed = work_in_groups(inputs, lambda items: self._parse(items, deadline))
+                parsed = work_in_groups(inputs, lambda items: self._parse(items, parser, deadline))
                 return _wrap(parsed, lambda answers: schema.ParseResponse(parser, answers))
-            case schema.ClassifyRequest(model=model, effects=effects):
+            case schema.ClassifyRequest(model=model, effects=effects, parser=parser):
                 classifier, answer = self._classifiers[model], _explain if effects else classify_readings
                 most = costly_limits if effects else limits
-                readings = _read_groups(inputs, classifier.processor, most, deadline)
+                language_parser = self._parsers_by_language.get(parser)
+                readings = _read_groups(inputs, classifier.processor, most, deadline, language_parser)
                 classified = work_in_groups(readings, lambda items: answer(classifier, items, deadline))
                 return _wrap(classified, lambda answers: schema.ClassifyResponse(model, answers))
             case schema.TranslateRequest(attention=aligned):
@@ -132,11 +138,13 @@ class Engine:
                 readings = _read_groups(inputs, processor, costly_limits, deadline)
                 return [self._attention(*pair, deadline) for pair in zip(requests, readings, strict=True)]
 
-    def _parse(self, inputs: Sequence[Input], deadline: Deadline) -> list[schema.ParsedText | RefusedError]:
+    def _parse(
+        self, inputs: Sequence[Input], parser: str, deadline: Deadline
+    ) -> list[schema.ParsedText | RefusedError]:
         results = parse_inputs(
             inputs,
-            self._line_parser.parse,
-            language=self._language,
+            self._parsers_by_language.get(parser, self._line_parser).parse,
+            language=parser if parser in LANGUAGES else self._language,
             limits=self._settings.limits,
             deadline=deadline,
         )
@@ -218,19 +226,33 @@ def _explain(
 
 
 def _read_groups(
-    groups: Sequence[list[Input] | RefusedError], processor: TreeProcessor, limits: Limits, deadline: Deadline
+    groups: Sequence[list[Input] | RefusedError],
+    processor: TreeProcessor,
+    limits: Limits,
+    deadline: Deadline,
+    parser: LineParser | None = None,
 ) -> list[list[Reading] | RefusedError]:
     """The readings of the inputs of each request, or its refusal."""
-    return work_in_groups(groups, lambda inputs: read_inputs(inputs, processor, limits, deadline))
+    return work_in_groups(groups, lambda inputs: read_inputs(inputs, processor, limits, deadline, parser))
 
 
 def read_inputs(
-    inputs: Sequence[Input], processor: TreeProcessor, limits: Limits, deadline: Deadline
+    inputs: Sequence[Input],
+    processor: TreeProcessor,
+    limits: Limits,
+    deadline: Deadline,
+    parser: LineParser | None = None,
 ) -> list[Reading | RefusedError]:
-    """The reading of each input within the limits, or its refusal; TimeoutError after ``deadline``."""
+    """The reading of each input within the limits, or its refusal; TimeoutError after ``deadline``.
+
+    ``parser`` is the parser of another language than the model's; by default the model's own parses.
+    """
     settings = processor.settings
     language = None if settings.tokenized else settings.language
-    parsed = parse_inputs(inputs, processor.parse, language=language, limits=limits, deadline=deadline)
+    parse: Callable[[list[str]], Sequence[Parsed]] = processor.parse
+    if parser is not None:
+        parse, language = parser.parse, parser.load().language
+    parsed = parse_inputs(inputs, parse, language=language, limits=limits, deadline=deadline)
     return [
         trees if isinstance(trees, RefusedError) else _reading(item, trees, processor, limits)
         for item, trees in zip(inputs, parsed, strict=True)

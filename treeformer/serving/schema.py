@@ -108,7 +108,7 @@ def batch_key(request: ServiceRequest) -> Hashable:
     """A key that is equal for requests that can be answered together."""
     match request:
         case ClassifyRequest():
-            return type(request), request.model, request.effects
+            return type(request), request.model, request.effects, request.parser
         case AttentionRequest():
             return type(request), request.model
         case TranslateRequest():

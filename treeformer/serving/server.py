@@ -13,7 +13,6 @@ from types import FrameType
 import uvicorn
 
 from treeformer.machine import cores
-from treeformer.parsing.tokenizer import LANGUAGES
 from treeformer.serving.application import application
 from treeformer.serving.connection import Connection, Connections
 from treeformer.serving.limits import Limits
@@ -30,7 +29,7 @@ _OTHER_FILES = 100  # open files beside connections
 
 
 def load_service(settings: ProcessSettings, processes: int | None, metrics: Metrics) -> Service:
-    """The service with its model processes, parsers of other languages, and CoreNLP where it is installed.
+    """The service with its model processes; it also offers CoreNLP where that is installed.
 
     Args:
         settings: what each process loads; without a number of threads, the processes share the cores.
@@ -55,11 +54,7 @@ def load_service(settings: ProcessSettings, processes: int | None, metrics: Metr
         first = loaded[0]
         assert first is not None
         needed = [process for process, models in zip(model_processes, loaded, strict=True) if models]
-        parsers = {
-            language: ParserWorker(language, language, settings.limits)
-            for language in LANGUAGES
-            if language != first.language
-        }
+        parsers = {}
         if corenlp_is_installed(first.language):
             name = f"corenlp:{first.language}"
             parsers["corenlp"] = ParserWorker(name, first.language, settings.limits)

@@ -25,7 +25,8 @@ _CLOSING = 4.0  # seconds for all processes together to end, before they are kil
 class Service:
     """Answers requests with model processes, which have all ``loaded`` the same models.
 
-    ``parsers`` are parsers that a request may choose instead of the model's.
+    ``parsers`` are parsers outside these processes that a request may choose instead of the model's; the
+    embedded parsers of other languages are in the processes.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class Service:
         self._record_batch = metrics.batches.observe
         self._model_queue = self._new_queue("models", processes)
         self._parser_queues = {name: self._new_queue(name, [parser]) for name, parser in parsers.items()}
+        self._other_languages = tuple(name for name in LANGUAGES if name != loaded.language)
+        self._parser_names = (schema.EMBEDDED, *self._other_languages, *self._parser_queues)
 
     def _new_queue(self, name: str, workers: Sequence[BatchWorker]) -> RequestQueue:
         limits = self.limits
@@ -61,12 +64,14 @@ class Service:
 
     def description(self) -> schema.ModelsResponse:
         """Models, parsers and limits."""
-        loaded, names = self._loaded, (schema.EMBEDDED, *self._parser_queues)
-        languages = {loaded.language: schema.EMBEDDED} | {
-            name: name for name in self._parser_queues if name in LANGUAGES
-        }
+        loaded = self._loaded
         return schema.ModelsResponse(
-            loaded.models, names, languages, loaded.translation, loaded.translated_language, self.limits
+            models=loaded.models,
+            parsers=self._parser_names,
+            languages={loaded.language: schema.EMBEDDED} | {name: name for name in self._other_languages},
+            translation=loaded.translation,
+            translated_language=loaded.translated_language,
+            limits=self.limits,
         )
 
     async def answer(self, request: schema.ServiceRequest | schema.LanguageRequest, peer: str) -> bytes:
@@ -76,9 +81,8 @@ class Service:
             return await asyncio.to_thread(self._languages, request.inputs)
         self._check_names(request)
         parsed: list[Parsed] | None = None
-        other_parser = _other_parser(request)
-        if other_parser is not None:
-            queue = self._parser_queues[other_parser]
+        queue = self._parser_queues.get(_parser_of(request))
+        if queue is not None:
             parsed = await self._ask(queue, schema.ParseRequest, request, request, peer)
         content = ModelRequest(request, parsed)
         return bytes(await self._ask(self._model_queue, schema.batch_key(request), content, request, peer))
@@ -96,8 +100,8 @@ class Service:
             names = [model.name for model in self._loaded.models]
             if request.model not in names:
                 raise invalid(f"model: expected one of {', '.join(names)}")
-        if _other_parser(request) not in (None, *self._parser_queues):
-            raise invalid(f"parser: expected one of {', '.join([schema.EMBEDDED, *self._parser_queues])}")
+        if _parser_of(request) not in self._parser_names:
+            raise invalid(f"parser: expected one of {', '.join(self._parser_names)}")
 
     def _check_texts(self, request: schema.ServiceRequest | schema.LanguageRequest) -> None:
         """Refuse texts that exceed the limits, and what is not text."""
@@ -125,10 +129,10 @@ class Service:
             raise unavailable(f"no answer within {seconds:g} seconds, try again later", "seconds") from None
 
 
-def _other_parser(request: schema.ServiceRequest) -> str | None:
-    """The parser that a request names for its texts; None for that of the model."""
+def _parser_of(request: schema.ServiceRequest) -> str:
+    """The parser that a request names for its texts, by default that of the model."""
     if isinstance(request, schema.ParseRequest) or (
         isinstance(request, schema.ClassifyRequest) and not request.trees
     ):
-        return None if request.parser == schema.EMBEDDED else request.parser
-    return None
+        return request.parser
+    return schema.EMBEDDED
