@@ -71,6 +71,20 @@ def test_a_lock_can_be_taken_again_and_leaves_no_file(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_lock_that_cannot_be_written_is_named_and_not_left_behind(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    script = f"""
+import resource
+from pathlib import Path
+from treeformer.storage import Lock
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+Lock(Path({str(path)!r}), "o: being written").__enter__()
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert result.stderr.splitlines()[-1] == f"OSError: [Errno 27] File too large: '{path}'"
+    assert not path.exists()
+
+
 def test_changed_and_missing_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "train.arrow"
     path.write_bytes(b"one")

@@ -98,9 +98,15 @@ class Lock:
                 self._stream = stream
             else:  # the last holder removed the file after we had opened it
                 stream.close()
-        self._stream.truncate(0)
-        self._stream.write(f"{os.getpid()}\n".encode())
-        self._stream.flush()
+        try:
+            self._stream.truncate(0)
+            self._stream.write(f"{os.getpid()}\n".encode())
+            self._stream.flush()
+        except OSError as error:  # the disk is full
+            with suppress(OSError):
+                self.__exit__(None, None, None)
+            self._stream = None
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
         return self
 
     def __exit__(

@@ -17,7 +17,7 @@ from treeformer.checksums import check_folder
 from treeformer.data.corpus import PreparedCorpus
 from treeformer.storage import WorkFolder
 
-_OF_TIME = {"seconds", "peak_memory"}  # facts of a run that differ from run to run
+_OF_TIME = {"seconds", "cpu_seconds", "peak_memory"}  # facts of a run that differ from run to run
 
 
 class Command:
