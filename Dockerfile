@@ -10,7 +10,7 @@ COPY --chown=treeformer pyproject.toml constraints.txt README.md LICENSE source/
 COPY --chown=treeformer treeformer source/treeformer
 COPY --chown=treeformer recipes source/recipes
 RUN pip install --no-cache-dir --constraint source/constraints.txt "./source[serve]"
-USER treeformer
+USER 10001
 EXPOSE 8000
 ENV OMP_NUM_THREADS=1
 ENTRYPOINT ["treeformer"]

@@ -65,7 +65,7 @@ if TYPE_CHECKING:  # for type checkers; _NAMES is what runs, and a test compares
     from treeformer.training.recipe import Recipe as Recipe
     from treeformer.trees import Tree as Tree
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _NAMES = {
     "treeformer.trees": ["Tree"],

@@ -146,16 +146,16 @@ def test_any_iterable_of_texts_is_read_and_other_items_are_named(runs: Path) -> 
     ]
     dataset = pytest.importorskip("datasets").Dataset.from_dict({"text": texts})
     columns += [dataset["text"], dataset[:]["text"], np.array(texts)]
+    columns += [dataset, {"text": texts}, pyarrow.table({"text": texts, "label": [1, 2]})]
+    columns += [pandas.DataFrame({"text": texts, "label": [1, 2]}), pandas.DataFrame({"review": texts})]
     for iterable in (iter(texts), (text for text in texts), tuple(texts), *columns):
         assert [answer.label for answer in classifier(iterable)] == labels
     for wrong, message in [
         (pandas.Series(["fine", float("nan")]), r"got nan \(float\) as text 2"),
         ([None], r"got None \(NoneType\) as text 1"),
         ([b"fine"], r"got b'fine' \(bytes\) as text 1"),
-        (pandas.DataFrame({"text": texts}), "expected one column .*, got a DataFrame; .* columns: text"),
-        (pyarrow.table({"text": texts}), "got a Table; select one of its columns: text"),
-        (dataset, "got a Dataset; select one of its columns: text"),
-        ({"text": texts}, "got a dict; select one of its columns: text"),
+        (pandas.DataFrame({"a": texts, "b": texts}), "got a DataFrame; select one of its columns: a, b"),
+        (pyarrow.table({"a": texts, "b": texts}), "got a Table; select one of its columns: a, b"),
         (b"fine", "got one bytes"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -21,9 +21,9 @@ from treeformer import Classifier, Tree, load_parser
 from treeformer.cli.commands import app
 from treeformer.inference.export import INPUTS, OUTPUTS, export_program
 from treeformer.inference.loading import load_run
+from treeformer.inference.shipped import SHIPPED
 from treeformer.trees import random_tree
 
-SHIPPED = Path(treeformer.__file__).parent / "inference" / "models" / "sst"
 TREES = {**SIZES, "node_vocab_size": 6, "num_labels": 3}
 SYSTEMS: dict[str, Callable[[], Any]] = {
     "label nodes": lambda: tree_transformer(),
@@ -114,7 +114,7 @@ def test_onnxruntime_gives_the_logits_of_the_model_for_100_random_batches(writte
 
 def test_the_file_classifies_a_sentence_as_the_classifier_does(written: Path) -> None:
     session = onnxruntime.InferenceSession(written)
-    classifier = Classifier.from_pretrained(device="cpu")
+    classifier = Classifier.from_pretrained(SHIPPED, device="cpu")
     trees = load_parser("en").parse(["A gorgeous, witty movie.", "It is awful."])
     inputs = {name: value.numpy() for name, value in classifier.processor(trees).items()}
     [logits] = session.run(["logits"], inputs)

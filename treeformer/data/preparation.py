@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from treeformer import __version__
@@ -15,6 +16,7 @@ from treeformer.data.corpus import MANIFEST, PreparedCorpus
 from treeformer.data.corpus_writer import CorpusWriter, Origin
 from treeformer.data.encoder import EncoderFacts
 from treeformer.data.recipe import DataRecipe, EncoderRecipe
+from treeformer.data.row_files import Rows, write_rows
 from treeformer.data.sample import BadLine, BadLines
 from treeformer.data.states import add_states, with_stored_states
 from treeformer.data.tasks.task import TRAIN, GeneratedTask
@@ -46,7 +48,7 @@ class HasData(Protocol):
 
 def prepare(
     recipe: HasData | DataRecipe,
-    data: str | Path | None,
+    data: str | Path | Mapping[str, Rows] | None,
     output: str | Path,
     *,
     workers: int = 1,
@@ -58,11 +60,17 @@ def prepare(
 
     Args:
         recipe: a `Recipe`, or its ``data`` part for a corpus without encoder.
-        data: the folder of the files that the recipe names; None for a task that generates its examples.
+        data: the folder of the files that the recipe names, or rows for each split, see `write_rows`; None
+            for a task that generates its examples.
         output: the folder to write; it must be missing, empty or a prepared corpus.
         workers: processes that parse.
         progress: where to report; by default standard error.
     """
+    if isinstance(data, Mapping):
+        task = recipe.task if isinstance(recipe, DataRecipe) else recipe.data.task
+        with TemporaryDirectory() as folder:
+            write_rows(task, data, Path(folder))
+            return prepare(recipe, folder, output, workers=workers, progress=progress)
     encoder = None if isinstance(recipe, DataRecipe) else recipe.encoder
     changes = () if isinstance(recipe, DataRecipe) else recipe.overrides
     overrides = tuple(change for change in changes if change.startswith(("data.", "encoder")))

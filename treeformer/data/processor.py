@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -20,6 +20,7 @@ from treeformer.data.encoder import ENCODER_TOKENIZER, EncoderFacts
 from treeformer.data.examples import Columns, Example, integers
 from treeformer.data.reading import Reading
 from treeformer.data.recipe import TreeKind
+from treeformer.data.row_files import text_column
 from treeformer.data.tasks.sst import binary_as_sst
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.tokens import Tokens, detokenize, unescape
@@ -358,22 +359,26 @@ class TreeProcessor:
 
 def _checked_inputs(inputs: Iterable[str | Tree]) -> list[str | Tree]:
     """The texts and trees; ``ValueError`` names the position of anything else."""
-    names = inputs.keys() if isinstance(inputs, Mapping) else getattr(inputs, "column_names", None)
-    names = getattr(inputs, "columns", None) if names is None else names
-    if names is not None:  # a table: it iterates over names or rows
-        choices = ", ".join(map(str, names))
-        raise ValueError(
-            f"inputs: expected one column of texts or trees, got a {type(inputs).__name__}; "
-            f"select one of its columns: {choices:.200}"
-        )
+    inputs = text_column(inputs)
     if isinstance(inputs, (str, bytes, Tree)):
         raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-    items: list[Any] = [item.as_py() if hasattr(item, "as_py") else item for item in inputs]  # of Arrow
+    items: list[Any] = [_plain_input(item) for item in inputs]
     for number, item in enumerate(items, start=1):
         if not isinstance(item, (str, Tree)):
             kind = type(item).__name__
             raise ValueError(f"inputs: expected texts or trees, got {item!r:.40} ({kind}) as text {number}")
     return items
+
+
+def _plain_input(item: Any) -> Any:
+    """A text of Arrow as a string, a ``Doc`` of spaCy as its tree or text, all else as it is."""
+    if hasattr(item, "as_py"):
+        return item.as_py()
+    if type(item).__module__.startswith("spacy.tokens"):
+        from treeformer.integrations.spacy import tree_or_text
+
+        return tree_or_text(item)
+    return item
 
 
 def label_list(labels: Iterable[str]) -> tuple[str, ...]:

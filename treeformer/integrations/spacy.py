@@ -21,7 +21,7 @@ from treeformer.parsing import load_parser
 from treeformer.parsing.failures import FlatTreeWarning
 from treeformer.parsing.line_parser import LineParser, split_tokens
 from treeformer.parsing.loading import parser_name
-from treeformer.trees import Tree
+from treeformer.trees import Tree, document
 
 _STORED = "treeformer"  # in Doc.user_data: start, end and brackets of each sentence, which spaCy can save
 
@@ -102,6 +102,11 @@ def set_trees(doc: Doc, trees: Iterable[tuple[int, int, Tree]], *, spans_key: st
 def to_trees(doc: Doc) -> list[Tree]:
     """The trees of the sentences of a parsed doc."""
     return [_read(brackets) for _, _, brackets in _stored(doc)]
+
+
+def tree_or_text(doc: Doc) -> Tree | str:
+    """The tree of a parsed doc, its sentences under one root; the text of a doc without trees."""
+    return document(to_trees(doc)) if doc.user_data.get(_STORED) else doc.text
 
 
 def from_trees(trees: Iterable[Tree], vocab: Vocab | None = None) -> Doc:
