@@ -206,7 +206,7 @@ _EXPERIMENTS: dict[str, tuple[str, Callable[[], Iterable[Row]], tuple[str, ...]]
         "Source code: names of functions",
         _code,
         (
-            "The task is the first word of the hidden name of a Python function, one of about 40 words, from "
+            "The task is the first word of the hidden name of a Python function, one of about 50 words, from "
             "the standard library of the running interpreter; it is not one of the paper's tasks. Splits "
             "share no module and no function. All systems read the same tokens; trees are tree-sitter's.",
         ),
