@@ -26,7 +26,8 @@ def pretrained_rows() -> Iterable[Row]:
             yield from _frozen(task, encoder)
             yield from _fine_tuned(task, encoder)
     for share in _SHARES:
-        yield _row("sst5", "bge-small", "linear", fine_tuned=True, share=share)
+        for system in ("linear", "composed-tree-transformer"):
+            yield _row("sst5", "bge-small", system, fine_tuned=True, share=share)
         for system in ("tree-lstm", "composed-tree-transformer"):
             yield _row("sst5", "bge-small", system, share=share)
     yield from _frozen("agreement", "bge-small")
