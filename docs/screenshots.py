@@ -67,10 +67,13 @@ def main() -> None:
     if options.translation:
         pictures.append(translation)
         serve = ["--translation", options.translation]
-    parser = {"CORENLP_HOME": os.environ.get("CORENLP_HOME", "/nowhere")}
+    environment = {
+        "CORENLP_HOME": os.environ.get("CORENLP_HOME", "/nowhere"),
+        "TREEFORMER_ENCODERS": "/nowhere",  # the small model, which every reader has
+    }
     driver = open_chromium()
     try:
-        with serving("--seconds", "90", *serve, environment=parser) as service:
+        with serving("--seconds", "90", *serve, environment=environment) as service:
             service.ask("parse", inputs=["It is loaded now."], parser="corenlp")
             for make in pictures:
                 page = Page(driver, service.address, FOLDER)
