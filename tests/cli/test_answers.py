@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from io import StringIO
 from pathlib import Path
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from tests.cli.command import refusal, treeformer
 from treeformer.cli.commands import app
+from treeformer.evaluation.report import evaluate
 from treeformer.inference.classifier import Classifier
 
 
@@ -212,6 +214,13 @@ def test_evaluate_prints_scores_and_compares(runs: Path) -> None:
     assert "dev: 20 examples" in printed
     assert "95 %" in printed
     assert "1-10         20" in printed
+    scores = evaluate(plain, "dev", device="cpu").confusion
+    assert scores is not None
+    for name, score in scores.scores.items():
+        assert re.search(rf"^{name} +{score.count} .* {score.f1:.2f}$", printed, re.MULTILINE)
+    assert re.search(rf"^macro F1 +{scores.macro_f1:.2f}$", printed, re.MULTILINE)
+    for name, counts in zip(scores.classes, scores.matrix, strict=True):
+        assert re.search(rf"^{name} +{' +'.join(map(str, counts))}$", printed, re.MULTILINE)
     assert "paired bootstrap" in output(
         "evaluate", tree, "--split", "dev", "--against", plain, "--device", "cpu"
     )

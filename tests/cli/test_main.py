@@ -196,6 +196,17 @@ def test_a_command_that_waits_for_the_keyboard_says_so(arguments: list[str], con
     assert errors.startswith(hint)
 
 
+def test_fit_asks_for_a_column_on_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "talks.csv"
+    lines = [f"Ann has {n} old cats,Bob has {n} old dogs,{'yes' if n % 2 else 'no'}\n" for n in range(12)]
+    path.write_text("question,reply,mark\n" + "".join(lines), encoding="utf-8")
+    _, errors = typed(["fit", str(path)], b"reply\n")
+    asked, *_, last = errors.decode().splitlines()
+    assert asked == "Which column holds the texts? question, reply"
+    assert "texts in the column reply, labels in the column mark" in errors.decode()
+    assert last.endswith("expected at least 20 labelled texts, found 12; a few hundred are a good start")
+
+
 def test_a_command_that_reads_a_pipe_gives_no_hint() -> None:
     assert "keyboard" not in treeformer("draw", text=CAT).stderr
 

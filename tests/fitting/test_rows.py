@@ -104,6 +104,13 @@ def test_too_little_data_is_refused() -> None:
         load(rows(30, classes=1))
 
 
+def test_a_column_of_numbers_is_no_column_of_labels() -> None:
+    data = [{"text": f"This is text {number}.", "label": 1000 + number} for number in range(60)]
+    message = "the table: column label: expected a few classes, found 60 different values in 60 rows; name"
+    with pytest.raises(ValueError, match=message):
+        load(data)
+
+
 def test_contradicting_labels_are_remarked() -> None:
     data = [*rows(30), {"text": "this  is TEXT 2.", "label": 1}]
     assert load(data).remarks == [

@@ -21,6 +21,7 @@ from treeformer.fitting.source import Ask, Source
 from treeformer.progress import Progress
 
 _FEWEST = 20  # rows
+_CLASSES = 20  # more are classes only if each has several rows
 
 
 class Columns(NamedTuple):
@@ -79,9 +80,9 @@ def load_rows(
     label = source.column("label", columns.label, text, ask)
     source.check_header(label)
     progress.log(f"{source.title}: texts in the column {text}, labels in the column {label}")
-    checked = without_rare(
-        checked_rows(source, text, label, language), label, fewest=3 if test is None else 2
-    )
+    checked = checked_rows(source, text, label, language)
+    _check_classes(source, label, checked)
+    checked = without_rare(checked, label, fewest=3 if test is None else 2)
     bad, rows, tested = checked.bad, len(source.rows), None
     if test is not None:
         other = Source.of(test)
@@ -95,6 +96,16 @@ def load_rows(
     _check_enough(source, label, checked)
     splits = split_rows(checked.good, seed, None if tested is None else tested.good)
     return FitData(source.title, splits, _remarks(len(bad), rows, splits))
+
+
+def _check_classes(source: Source, label: str, checked: Checked) -> None:
+    """Raise ``ValueError`` if a column has so many values that it cannot hold classes."""
+    different = len({row.label for row in checked.good})
+    if different > _CLASSES and different > len(checked.good) // 3:
+        raise ValueError(
+            f"{source.title}: column {label}: expected a few classes, found {different:,} different "
+            f"values in {len(checked.good):,} rows; name another column with --label, in Python label=COLUMN"
+        )
 
 
 def _check_enough(source: Source, label: str, checked: Checked) -> None:
