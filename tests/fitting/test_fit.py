@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import treeformer
+from tests.analysis.toys import RecordedLines
 from tests.encoders import tiny
 from treeformer import Classifier
 from treeformer.cli.commands import app
@@ -23,22 +24,10 @@ from treeformer.evaluation.significance import compare
 from treeformer.fitting import fitting
 from treeformer.fitting.fitting import Fit, fit
 from treeformer.fitting.report import MAJORITY, MODEL, TF_IDF, WITHOUT_TREES
-from treeformer.progress import Progress
 
 _SIZES = "{d_model: 16}"
 SMALL = f"systems.tree-lstm.sizes={_SIZES}"
 SETTINGS = ["training.epochs=2", SMALL]
-
-
-class Lines(Progress):
-    """Keeps the lines of a log."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def log(self, message: str) -> None:
-        self.lines.append(message)
 
 
 @pytest.fixture
@@ -59,7 +48,7 @@ def reviews(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fitted(data: object, **options: object) -> tuple[Fit, list[str]]:
     """A small fit and its log."""
-    progress = Lines()
+    progress = RecordedLines()
     settings = {"overrides": SETTINGS, "device": "cpu", "progress": progress} | options
     return fit(data, **settings), progress.lines  # type: ignore[arg-type]
 
