@@ -1,4 +1,4 @@
-"""One tree self-attention, forward and backward: the matrix form against the paper's literal steps.
+"""One tree self-attention, forward and backward: the fast forms against the paper's literal steps.
 
 python -m benchmarks.accumulate --device cuda
 """
@@ -30,7 +30,7 @@ def main() -> None:
         options.batch, options.leaves + max(map(len, trees)), options.width, device=options.device
     )
     results = {}
-    for name in ("matrix", "naive"):
+    for name in ("auto", "matrix", "naive"):
         torch.manual_seed(1)
         attention = TreeAttention(options.width, options.heads, implementation=name).to(options.device)
 
@@ -43,8 +43,10 @@ def main() -> None:
         memory = peak_bytes(step) if options.device == "cuda" else float("nan")
         results[name] = time, memory
         print(f"{name:8} {time * 1e3:9.2f} ms   {memory / 2**20:9.1f} MiB")
-    (fast, small), (slow, large) = results["matrix"], results["naive"]
-    print(f"naive / matrix: time {slow / fast:.1f}, memory {large / small:.1f}")
+    slow, large = results["naive"]
+    for name in ("auto", "matrix"):
+        fast, small = results[name]
+        print(f"naive / {name}: time {slow / fast:.1f}, memory {large / small:.1f}")
 
 
 if __name__ == "__main__":

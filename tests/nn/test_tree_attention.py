@@ -144,7 +144,7 @@ def test_under_bf16_the_leaf_weights_are_float32(cast: str) -> None:
     assert (actual.float() - exact).norm() / exact.norm() < 0.05
 
 
-@pytest.mark.parametrize("implementation", ["matrix", "compiled", "naive"])
+@pytest.mark.parametrize("implementation", ["cells", "matrix", "compiled", "naive"])
 def test_the_implementation_does_not_matter(implementation: str) -> None:
     batch = TreeBatch.from_trees([balanced(["w"] * 9), right_branching(["w"] * 4)])
     states = torch.randn(2, batch.n + batch.m, 16)
@@ -167,7 +167,10 @@ def test_states_that_do_not_fit_the_trees_are_refused() -> None:
         ({"vertical_rows": 0}, "vertical_rows: expected at least 1, got 0"),
         ({"horizontal_rows": 0}, "horizontal_rows: expected at least 1, got 0"),
         ({"convention": "papers"}, "convention: expected one of paper, released, got 'papers'"),
-        ({"implementation": "fast"}, "implementation: expected one of auto, matrix, naive, got 'fast'"),
+        (
+            {"implementation": "fast"},
+            "implementation: expected one of auto, cells, matrix, compiled, naive, got 'fast'",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
@@ -203,7 +206,7 @@ def test_the_literal_steps_work_in_half_precision_too(dtype: torch.dtype) -> Non
     batch = TreeBatch.from_trees([balanced(["w"] * 9)])
     states = torch.randn(1, batch.n + batch.m, 16)
     exact = attention_with({})(states, batch)
-    for implementation in ("matrix", "compiled", "naive"):
+    for implementation in ("cells", "matrix", "compiled", "naive"):
         attention = attention_with({"implementation": implementation}).to(dtype)
         actual = attention(states.to(dtype), batch)
         assert actual.dtype == dtype

@@ -1,4 +1,4 @@
-"""Hierarchical accumulation: three ways to compute it agree, and padding and other examples do not matter."""
+"""Hierarchical accumulation: five ways to compute it agree, and padding and other examples do not matter."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def assert_all_agree(examples: list[Tree], convention: str, rows: tuple[int, int
     torch.manual_seed(0)
     inputs = random_inputs(batch, heads=2, weight_heads=weight_heads, rows=rows)
     expected = with_gradients(by_loops(examples, inputs, batch, convention), inputs)
-    for implementation in ("naive", "matrix", "compiled"):
+    for implementation in ("naive", "matrix", "compiled", "cells"):
         leaves, nodes, weights, vertical, horizontal = inputs
         result = accumulate(leaves, nodes, weights, batch, vertical, horizontal, convention, implementation)
         for actual, wanted in zip(with_gradients(result, inputs), expected, strict=True):
@@ -81,7 +81,7 @@ def assert_all_agree(examples: list[Tree], convention: str, rows: tuple[int, int
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @given(data=st.data())
 @settings(max_examples=40)
-def test_naive_matrix_and_loops_agree_on_outputs_and_gradients(convention: str, data: st.DataObject) -> None:
+def test_all_ways_agree_on_outputs_and_gradients(convention: str, data: st.DataObject) -> None:
     examples = data.draw(st.lists(trees(max_leaves=8), min_size=1, max_size=4))
     rows = data.draw(st.tuples(st.integers(1, 9), st.integers(1, 9)))
     assert_all_agree(examples, convention, rows, weight_heads=data.draw(st.sampled_from([1, 2])))
@@ -114,13 +114,14 @@ def test_they_agree_on_a_deep_right_branching_tree(convention: str) -> None:
             accumulate(leaves, nodes, weights, batch, vertical, horizontal, convention, implementation),
             inputs,
         )
-        for implementation in ("naive", "matrix", "compiled")
+        for implementation in ("naive", "matrix", "compiled", "cells")
     ]
-    for literal, fast in zip(*results, strict=True):
-        torch.testing.assert_close(fast, literal, rtol=0, atol=1e-9)
+    for literal, *others in zip(*results, strict=True):
+        for fast in others:
+            torch.testing.assert_close(fast, literal, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("implementation", ["naive", "matrix", "compiled"])
+@pytest.mark.parametrize("implementation", ["naive", "matrix", "compiled", "cells"])
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @given(data=st.data())
 @settings(max_examples=20)
@@ -250,7 +251,10 @@ def test_nothing_larger_than_nodes_times_leaves_is_ever_made(shape, convention: 
         ),
         ({"nodes": torch.zeros(1, 2, 3, 4).double()}, "nodes: expected the dtype torch.float32 of leaves"),
         ({"convention": "papers"}, "convention: expected one of paper, released, got 'papers'"),
-        ({"implementation": "fast"}, "implementation: expected one of auto, matrix, naive, got 'fast'"),
+        (
+            {"implementation": "fast"},
+            "implementation: expected one of auto, cells, matrix, compiled, naive, got 'fast'",
+        ),
     ],
 )
 def test_sizes_that_do_not_match_are_refused(change: dict[str, object], message: str) -> None:

@@ -100,6 +100,19 @@ class MultiHeadAttention(nn.Module):
             causal: a query sees no later key; not together with ``bias``.
             record: a list that receives the attention weights. This costs memory.
         """
+        return self.output(self.mix(queries, keys, values, bias, causal=causal, record=record))
+
+    def mix(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor | None = None,
+        *,
+        causal: bool = False,
+        record: Record = None,
+    ) -> Tensor:
+        """Attended values ``[B, q, d]``, heads joined, not yet projected; see `attend`."""
         dropout = self.dropout if self.training else 0.0
         if record is None:
             attended = F.scaled_dot_product_attention(
@@ -109,7 +122,7 @@ class MultiHeadAttention(nn.Module):
             weights = _attention_weights(queries, keys, bias, causal)
             record.append(AttentionRecord(weights))
             attended = F.dropout(weights, dropout).to(values.dtype) @ values
-        return self.output(attended.transpose(1, 2).flatten(2))
+        return attended.transpose(1, 2).flatten(2)
 
     def _split_heads(self, states: Tensor) -> Tensor:
         return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -150,7 +163,8 @@ def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
         return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -torch.inf)
     width = mask.shape[-1]
     aligned = torch.zeros(*mask.shape[:-1], -(-width // 8) * 8, dtype=dtype, device=mask.device)
-    return aligned[..., :width].masked_fill_(~mask, -torch.inf)
+    bias = aligned[..., :width].copy_(mask)
+    return bias.reciprocal_().neg_().add_(1)  # 1 - 1 / 1 and 1 - 1 / 0; on a CPU faster than to fill
 
 
 def compute_dtype(states: Tensor) -> torch.dtype:

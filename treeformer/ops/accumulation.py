@@ -8,17 +8,18 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from treeformer.ops import compiled, matrix, naive
+from treeformer.ops import cells, compiled, matrix, naive
 from treeformer.ops.batch import TreeBatch
 from treeformer.ops.convention import Convention, Operands, check_convention
 
-Implementation = Literal["auto", "matrix", "compiled", "naive"]
+Implementation = Literal["auto", "cells", "matrix", "compiled", "naive"]
 
 
 def implementation_named(name: Implementation) -> Callable[[Operands], Tensor]:
-    """The implementation called ``name``; ``auto`` is the fastest exact one."""
+    """The implementation called ``name``; ``auto`` is the fastest exact one for each batch."""
     implementations = {
         "auto": _fastest,
+        "cells": cells.accumulate,
         "matrix": matrix.accumulate,
         "compiled": compiled.accumulate,
         "naive": naive.accumulate,
@@ -29,9 +30,12 @@ def implementation_named(name: Implementation) -> Callable[[Operands], Tensor]:
 
 
 def _fastest(operands: Operands) -> Tensor:
-    """By ``matrix``, whose steps depend on the sizes of the batch, or by ``compiled`` where they must not."""
+    """By ``cells`` on a CPU, else by ``matrix``, or by ``compiled``, where no step may depend on sizes."""
+    batch = operands.batch
     if torch.compiler.is_compiling():
         return compiled.accumulate(operands)
+    if batch.device.type == "cpu" and cells.fits(batch):
+        return cells.accumulate(operands)
     return matrix.accumulate(operands)
 
 
@@ -59,7 +63,7 @@ def accumulate(
             hierarchical embeddings. Places beyond the table use its last row.
         horizontal: ``[rows, K / 2]`` embeddings of the place of a leaf under its node, with ``vertical``.
         convention: ``paper``, or ``released`` for the authors' code; see `treeformer.ops.convention`.
-        implementation: ``auto``, ``matrix``, ``compiled`` or ``naive``; all give the same numbers.
+        implementation: ``auto``, ``cells``, ``matrix``, ``compiled`` or ``naive``; all give the same numbers.
 
     Returns ``[B, H, m, K]``, zero for padded nodes.
 

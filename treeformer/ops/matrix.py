@@ -28,7 +28,7 @@ def accumulate(operands: Operands) -> Tensor:
         scales, subtree, covering = batch.shared(tree_matrices, convention, dtype)
         A = scales * weights.to(dtype)[:, :, None, :]
         B = subtree * (A @ covering)
-        result = _mixture(A.to(leaves.dtype), leaves, B.to(nodes.dtype), nodes)
+        result = mixture(A.to(leaves.dtype), leaves, B.to(nodes.dtype), nodes)
         if vertical is None or horizontal is None:
             return result
         counts = row_counts(A.to(COUNTING), batch, len(vertical), len(horizontal), convention)
@@ -128,7 +128,7 @@ def branch_numbers(batch: TreeBatch) -> Tensor:
     return batch.branch_sizes.to(COUNTING)[:, None]
 
 
-def _mixture(A: Tensor, leaves: Tensor, B: Tensor, nodes: Tensor) -> Tensor:
+def mixture(A: Tensor, leaves: Tensor, B: Tensor, nodes: Tensor) -> Tensor:
     """``A @ leaves + B @ nodes``, ``[B, H, m, K]``; one product for all heads that share coefficients."""
     if A.shape[1] != 1:
         return A @ leaves + B @ nodes
