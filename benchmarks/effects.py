@@ -30,6 +30,7 @@ from treeformer.data.vocabulary import UNKNOWN
 from treeformer.evaluation.significance import compare_accuracy
 from treeformer.inference.attending import attend
 from treeformer.inference.effects import explained, log_odds
+from treeformer.inference.shipped import SHIPPED
 from treeformer.trees import read_tree_lines
 from treeformer.trees.shape import Span
 
@@ -231,7 +232,9 @@ def print_costs(classifier: Classifier) -> None:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--data", type=Path, required=True, help="folder with sst/ and trees/")
-    arguments.add_argument("--model", type=Path, help="a run; default: the included model")
+    arguments.add_argument(
+        "--model", type=Path, default=SHIPPED, help="a run; default: the small included model"
+    )
     arguments.add_argument("--split", default="test", choices=["dev", "test"])
     arguments.add_argument("--sentences", type=int, default=500)
     arguments.add_argument("--alternatives", action="store_true", help="other definitions of an effect, too")

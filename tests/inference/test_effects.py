@@ -17,6 +17,7 @@ from treeformer.data.recipe import DataRecipe
 from treeformer.inference import Classification, Effect
 from treeformer.inference.effect_pictures import explained_svg, explained_text, strongest
 from treeformer.inference.effects import log_odds
+from treeformer.inference.shipped import SHIPPED
 from treeformer.models.systems import load
 from treeformer.progress import Progress
 
@@ -116,7 +117,7 @@ def test_log_odds_are_those_of_probabilities() -> None:
 
 
 def test_polar_words_speak_for_their_classes() -> None:
-    (answer,) = Classifier.from_pretrained(device="cpu").explain(
+    (answer,) = Classifier.from_pretrained(SHIPPED, device="cpu").explain(
         ["Although the zip is flimsy, the lining is excellent."]
     )
     effects = {effect.text: effect for effect in answer.effects}
