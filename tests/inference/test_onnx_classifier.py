@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,18 @@ import numpy as np
 import pytest
 import torch
 
+from tests.encoders.tiny import folder_of_files
 from treeformer import Tree, TreeProcessor, TreeTransformerConfig, TreeTransformerForSequenceClassification
+from treeformer.data.encoder import EncoderFacts
+from treeformer.encoders import load_encoder
+from treeformer.encoders.linking import window_of
+from treeformer.encoders.loading import unknown_piece
 from treeformer.inference.classifier import Classifier
 from treeformer.inference.onnx_classifier import OnnxClassifier, quick_classifier
 from treeformer.inference.onnx_trees import sinusoids
 from treeformer.inference.shipped import SHIPPED
 from treeformer.inference.tree_structure import TreeStructure
+from treeformer.models.pretrained_words import PretrainedSettings
 from treeformer.nn import embedding
 from treeformer.ops import TreeBatch
 from treeformer.ops.convention import branch_lengths
@@ -42,6 +49,13 @@ SIZES: dict[str, Any] = {
 def saved(folder: Path, **changes: Any) -> Path:
     """The folder of a classifier with lively random weights."""
     processor = TreeProcessor.from_trees(TREES, ["bad", "so-so", "good"])
+    processor.save_pretrained(folder)
+    save_model(folder, processor, **changes)
+    return folder
+
+
+def save_model(folder: Path, processor: TreeProcessor, **changes: Any) -> None:
+    """Save a classifier with lively random weights."""
     config = TreeTransformerConfig(
         vocab_size=processor.vocab_size,
         node_vocab_size=processor.node_vocab_size,
@@ -53,8 +67,6 @@ def saved(folder: Path, **changes: Any) -> Path:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     model.save_pretrained(folder)
-    processor.save_pretrained(folder)
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -69,6 +81,8 @@ def saved(folder: Path, **changes: Any) -> Path:
         {"convention": "released", "hierarchical_embeddings": False, "norm": "pre"},
         {"vertical_rows": 1, "horizontal_rows": 1},
         {"vertical_rows": 50, "horizontal_rows": 100},
+        {"node_inputs": "composed"},
+        {"node_inputs": "composed", "accumulate": False, "norm": "pre"},
     ],
     ids=str,
 )
@@ -85,6 +99,53 @@ def test_answers_are_those_of_the_model(changes: dict[str, Any], tmp_path: Path)
             np.testing.assert_allclose(phrase.probabilities, same.probabilities, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of_files(tmp_path_factory.mktemp("encoder"))
+
+
+def over_encoder(source: Path, folder: Path, layers: tuple[int, ...], **changes: Any) -> Path:
+    """The folder of a classifier that reads words through an encoder, with lively random weights."""
+    encoder = load_encoder(source)
+    facts = EncoderFacts(
+        source=str(source),
+        sha256=encoder.sha256,
+        layers=layers,
+        window=window_of(encoder.model, encoder.tokenizer),
+        unknown=unknown_piece(encoder.tokenizer),
+    )
+    plain = TreeProcessor.from_trees(TREES, ["bad", "so-so", "good"])
+    processor = TreeProcessor(plain.vocabulary, plain.settings.model_copy(update={"encoder": facts}))
+    processor.save_pretrained(folder)
+    pretrained = PretrainedSettings.of(encoder, train="frozen", layers=layers)
+    save_model(folder, processor, pretrained=pretrained.model_dump(mode="json"), **changes)
+    return folder
+
+
+@pytest.mark.parametrize("layers", [(2,), (0, 1, 2)])
+def test_words_may_come_from_an_encoder(
+    layers: tuple[int, ...], encoder_folder: Path, tmp_path: Path
+) -> None:
+    folder = over_encoder(encoder_folder, tmp_path, layers, node_inputs="composed")
+    long = left_branching(("unbelievable", "film") * 150)  # pieces in several windows
+    quick = quick_classifier(folder, device="cpu")
+    assert isinstance(quick, OnnxClassifier)
+    by_torch = Classifier.from_pretrained(folder, device="cpu")
+    for answer, expected in zip(quick([*TREES, long]), by_torch([*TREES, long]), strict=True):
+        assert (answer.tree, answer.label) == (expected.tree, expected.label)
+        for phrase, same in zip(answer.phrases, expected.phrases, strict=True):
+            np.testing.assert_allclose(phrase.probabilities, same.probabilities, atol=1e-4)
+
+
+def test_an_encoder_that_has_changed_is_refused(encoder_folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(encoder_folder, tmp_path / "encoder")
+    folder = over_encoder(copy, tmp_path / "model", (1,))
+    config = copy / "config.json"
+    config.write_text(config.read_text() + " ")
+    with pytest.raises(ValueError, match="expected the encoder with SHA-256"):
+        quick_classifier(folder, device="cpu")(["A film."])
+
+
 def test_company_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["A fine film.", "Dull.", "The plot is dull, but the actors save it. " * 3] * 4
     classifier = quick_classifier(SHIPPED, device="cpu")
@@ -99,7 +160,6 @@ def test_company_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("changes", "options"),
     [
-        ({"node_inputs": "composed"}, {}),
         ({"leaf_inputs": "context"}, {}),
         ({}, {"bf16": True}),
     ],

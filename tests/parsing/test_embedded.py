@@ -110,6 +110,12 @@ def test_in_bfloat16_plain_sentences_are_parsed_the_same() -> None:
     assert [str(tree) for tree in load_parser("en", bf16=True).parse(SENTENCES)] == list(SENTENCES.values())
 
 
+def test_in_8_bits_plain_sentences_are_parsed_the_same() -> None:
+    assert [str(tree) for tree in load_parser("en", int8=True).parse(SENTENCES)] == list(SENTENCES.values())
+    with pytest.raises(ValueError, match="int8: expected without bf16"):
+        load_parser("en", int8=True, bf16=True)
+
+
 def test_texts_give_their_sentences_and_documents_one_tree(parser: Parser) -> None:
     texts = ["It rains. We stay.", "", "Go! 🙂", "  \x00 \t"]
     assert [len(trees) for trees in parser.parse_texts(texts)] == [2, 0, 2, 0]

@@ -79,6 +79,10 @@ def load_tokenizer(source: str | os.PathLike[str], *, sha256: str | None = None)
     """The tokenizer of an encoder, without its weights; arguments as for `load_encoder`."""
     folder = find(source)
     _checked_sha256(folder, sha256)
+    if (folder / MANIFEST).is_file() and (folder / TOKENIZER).is_file():  # transformers takes seconds
+        from tokenizers import Tokenizer
+
+        return Tokenizer.from_file(str(folder / TOKENIZER))
     with _errors_of_transformers(folder):
         return _tokenizer(folder).backend_tokenizer
 

@@ -12,11 +12,13 @@ from treeformer.data.examples import Columns
 from treeformer.data.processor import PROCESSOR, TreeProcessor
 from treeformer.data.reading import Reading
 from treeformer.inference.answers import Classification
+from treeformer.inference.onnx_encoder import read_encoder
 from treeformer.inference.onnx_trees import OnnxTreeNetwork
 from treeformer.inference.phrases import Labelled, classification, labelled
 from treeformer.inference.shipped import default_model
-from treeformer.inference.tree_sizes import read_tree_classifier
+from treeformer.inference.tree_sizes import TreeSizes, read_tree_classifier
 from treeformer.machine import has_gpu, threads
+from treeformer.parsing.onnx_layers import Weights
 from treeformer.trees import Tree
 
 if TYPE_CHECKING:
@@ -104,12 +106,19 @@ def quick_classifier(
         settings = processor.settings
         read = read_tree_classifier(path, len(settings.classes))
         if read is not None and settings.kind == "classification":
-            sizes, weights = read
-            if (sizes.vocab_size, sizes.node_vocab_size) == (
-                processor.vocab_size,
-                processor.node_vocab_size,
-            ):
-                return OnnxClassifier(OnnxTreeNetwork(sizes, weights), processor, path.resolve().name)
+            network = _network(*read, processor)
+            if network is not None:
+                return OnnxClassifier(network, processor, path.resolve().name)
     from treeformer.inference.classifier import Classifier
 
     return Classifier.from_pretrained(folder, device=device, bf16=bf16)
+
+
+def _network(sizes: TreeSizes, weights: Weights, processor: TreeProcessor) -> OnnxTreeNetwork | None:
+    """The network and its encoder; None if they do not fit the processor or need torch."""
+    if (sizes.vocab_size, sizes.node_vocab_size) != (processor.vocab_size, processor.node_vocab_size):
+        return None
+    if sizes.pretrained is None:
+        return OnnxTreeNetwork(sizes, weights)
+    encoder = read_encoder(sizes.pretrained.name, sizes.pretrained.sha256, sizes.pretrained.layers)
+    return None if encoder is None else OnnxTreeNetwork(sizes, weights, encoder)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeformer.data.examples import Columns
-from treeformer.inference.tree_sizes import TreeSizes, Weights
+from treeformer.inference.onnx_composition import OnnxComposition, folds_of
+from treeformer.inference.onnx_encoder import OnnxEncoder
+from treeformer.inference.tree_sizes import TreeSizes
 from treeformer.inference.tree_structure import TreeStructure
 from treeformer.parsing.onnx_graph import Graph
-from treeformer.parsing.onnx_layers import Layers
+from treeformer.parsing.onnx_layers import Layers, Weights
 
 Floats = NDArray[np.float32]
 _PADDING = 1  # the row of the table of tokens for padding, as in the vocabulary
@@ -32,10 +34,20 @@ class OnnxTreeNetwork:
     Args:
         sizes: of the network.
         weights: in float32, by their names in the model.
+        encoder: gives the states of words, if the model reads them through one.
     """
 
-    def __init__(self, sizes: TreeSizes, weights: Weights) -> None:
+    def __init__(self, sizes: TreeSizes, weights: Weights, encoder: OnnxEncoder | None = None) -> None:
         self._sizes = sizes
+        self._encoder = encoder
+        if encoder is not None:
+            mix = np.exp(weights["encoder.pretrained.mix"] - weights["encoder.pretrained.mix"].max())
+            self._mix = mix / mix.sum()
+            self._linear = (
+                weights["encoder.pretrained.linear.weight"].T,
+                weights["encoder.pretrained.linear.bias"],
+            )
+        self._composition = OnnxComposition(weights) if sizes.composed else None
         self._table = weights["encoder.embedding.weight"] * np.float32(math.sqrt(sizes.d_model))
         self._session = _session(sizes, weights)
         self._positions = lru_cache(64)(lambda length: sinusoids(length, sizes.d_model))
@@ -46,13 +58,34 @@ class OnnxTreeNetwork:
         node_ids, node_mask = columns.node_ids.padded(0)
         spans, _ = columns.node_spans.padded(0)
         trees = TreeStructure.of(spans.reshape(*node_ids.shape, 2), leaf_mask, node_mask)
-        leaves = self._table[ids] + self._positions(ids.shape[1])
-        states = np.concatenate([leaves, self._table[node_ids + self._sizes.vocab_size]], axis=1)
+        leaves = self._table[ids] if self._encoder is None else self._words(columns, ids.shape[1])
+        nodes = self._table[node_ids + self._sizes.vocab_size]
+        if self._composition is not None:
+            nodes = self._composed(leaves, nodes, trees)
+        states = np.concatenate([leaves + self._positions(ids.shape[1]), nodes], axis=1)
         inputs = {"states": states, "bias": trees.bias(subtree=self._sizes.subtree_mask)}
         if self._sizes.accumulate:
             inputs |= _accumulation_inputs(self._sizes, trees)
         [parts] = self._session.run(None, inputs)
         return Scores(parts, ids.shape[1])
+
+    def _words(self, columns: Columns, width: int) -> Floats:
+        """``[B, n, d]``: vectors of words from the encoder, zeros in the padding."""
+        assert self._encoder is not None
+        states = self._encoder.word_states(columns, width)
+        matrix, bias = self._linear
+        return np.einsum("l,bnlw->bnw", self._mix, states) @ matrix + bias
+
+    def _composed(self, leaves: Floats, labels: Floats, trees: TreeStructure) -> Floats:
+        """``[B, m, d]``: states of nodes composed from leaves without positions; zeros in the padding."""
+        assert self._composition is not None
+        B, n, d = leaves.shape
+        spans = [rows[mask] for rows, mask in zip(trees.spans, trees.node_mask, strict=True)]
+        folds = folds_of(spans, [row * n for row in range(B)], B * n)
+        nodes = np.zeros(labels.shape, np.float32)
+        composed = self._composition.nodes(leaves.reshape(B * n, d), labels[trees.node_mask], folds)
+        nodes[trees.node_mask] = composed
+        return nodes
 
 
 @lru_cache(64)

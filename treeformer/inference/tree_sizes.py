@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treeformer.model_folder import check_finite, check_sizes, read_config, stored_tensors, weight_files
+from treeformer.parsing.onnx_layers import Weights
 
-Weights = Mapping[str, np.ndarray]
 _ARCHITECTURE = "TreeTransformerForSequenceClassification"
-_KNOWN = {"node_inputs": "label", "leaf_inputs": "word", "pretrained": None}  # other values need torch
+
+
+class PretrainedWords(NamedTuple):
+    """The frozen encoder of a model, see `treeformer.models.pretrained_words.PretrainedSettings`."""
+
+    name: str
+    sha256: str
+    layers: tuple[int, ...]
+    width: int
+
+    @classmethod
+    def of(cls, content: Any) -> PretrainedWords | None:
+        """The encoder of a config; None for one that was trained with the model."""
+        if not isinstance(content, dict) or content.get("train") != "frozen":
+            return None
+        if not content.keys() >= set(cls._fields) or not isinstance(content["layers"], list):
+            return None
+        return cls(content["name"], content["sha256"], tuple(content["layers"]), content["width"])
 
 
 @dataclass(frozen=True)
@@ -33,19 +50,27 @@ class TreeSizes:
     subtree_mask: bool
     vertical_rows: int
     horizontal_rows: int
+    composed: bool = False  #: nodes start as states composed from their children
+    pretrained: PretrainedWords | None = None  #: the encoder that gives the vectors of words
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> TreeSizes | None:
         """The sizes of a config; None for other models and for those that only torch computes."""
-        names = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls) if field.default is MISSING]
         if config.get("architectures") != [_ARCHITECTURE] or not config.keys() >= set(names):
             return None
-        if any(config.get(key, usual) != usual for key, usual in _KNOWN.items()):
+        nodes, words = config.get("node_inputs", "label"), config.get("pretrained")
+        if config.get("leaf_inputs", "word") != "word" or nodes not in ("label", "composed"):
             return None
-        sizes = cls(**{name: config[name] for name in names})
-        whole = [value for value in vars(sizes).values() if isinstance(value, int)]
-        is_usual = sizes.norm in ("pre", "post") and sizes.convention in ("paper", "released")
-        return sizes if is_usual and len(whole) == len(names) - 2 else None
+        pretrained = None if words is None else PretrainedWords.of(words)
+        if (words is None) != (pretrained is None):
+            return None
+        values: dict[str, Any] = {name: config[name] for name in names}
+        whole = [value for value in values.values() if isinstance(value, int)]
+        is_usual = values["norm"] in ("pre", "post") and values["convention"] in ("paper", "released")
+        if not is_usual or len(whole) != len(names) - 2:
+            return None
+        return cls(**values, composed=nodes == "composed", pretrained=pretrained)
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         """The shapes of the weights by name, as in the state of the model."""
@@ -54,6 +79,18 @@ class TreeSizes:
             "encoder.embedding.weight": (self.vocab_size + self.node_vocab_size, d)
         }
         linear, norms = {"classifier": (classes, d)}, []
+        if self.composed:
+            cell, inner = "encoder.composition.cell", 2 * d
+            shapes |= {
+                f"{cell}.bias": (inner,),
+                f"{cell}.children_in.weight": (inner, 2 * d),
+                f"{cell}.label_in.weight": (inner, d),
+            }
+            linear[f"{cell}.gates"] = (4 * d, inner)
+            norms += [f"{cell}.norm"]
+        if self.pretrained is not None:
+            shapes["encoder.pretrained.mix"] = (len(self.pretrained.layers),)
+            linear["encoder.pretrained.linear"] = (d, self.pretrained.width)
         for layer in (f"encoder.stack.layers.{number}" for number in range(self.encoder_layers)):
             linear[f"{layer}.attention.input"] = (3 * d, d)
             linear[f"{layer}.attention.output"] = (d, d)

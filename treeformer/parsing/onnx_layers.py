@@ -9,6 +9,7 @@ import numpy as np
 
 from treeformer.parsing.onnx_graph import Graph
 
+Weights = Mapping[str, np.ndarray]
 _LAST = 2**62  # the end of a slice up to the last position
 
 
@@ -19,16 +20,31 @@ class Layers:
         graph: where the nodes are added.
         weights: by the names that torch gives them.
         heads: number of heads of every attention.
+        int8: multiply integers of 8 bits: weights are rounded row by row, inputs tensor by tensor.
+        epsilon: of the norms.
     """
 
-    def __init__(self, graph: Graph, weights: Mapping[str, np.ndarray], heads: int) -> None:
+    def __init__(
+        self, graph: Graph, weights: Weights, heads: int, *, int8: bool = False, epsilon: float = 1e-5
+    ) -> None:
         self._graph = graph
         self._weights = weights
         self._heads = heads
+        self._int8 = int8
+        self._epsilon = epsilon
 
     def linear(self, states: str, name: str) -> str:
         """The linear map of this name."""
+        if self._int8:
+            return self._int8_linear(states, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
         return self.product(states, self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
+
+    def _int8_linear(self, states: str, matrix: np.ndarray, bias: np.ndarray) -> str:
+        scales = np.maximum(np.abs(matrix).max(1) / np.float32(127), np.float32(1e-12))
+        rounded = np.ascontiguousarray(np.round(matrix / scales[:, None]).astype(np.int8).T)
+        parts = [rounded, scales, np.zeros(len(scales), np.int8), bias]
+        constants = [self._graph.constant(part) for part in parts]
+        return str(self._graph.add("DynamicQuantizeMatMul", states, *constants, microsoft=True))
 
     def product(self, states: str, matrix: np.ndarray, bias: np.ndarray | None = None) -> str:
         """``states @ matrix + bias``."""
@@ -38,7 +54,7 @@ class Layers:
     def norm(self, states: str, name: str) -> str:
         """Layer normalisation."""
         parts = [self._graph.constant(self._weights[f"{name}.{part}"]) for part in ("weight", "bias")]
-        return str(self._graph.add("LayerNormalization", states, *parts, axis=-1, epsilon=1e-5))
+        return str(self._graph.add("LayerNormalization", states, *parts, axis=-1, epsilon=self._epsilon))
 
     def cut(self, states: str, start: int, end: int | None) -> str:
         """``states[:, start:end]``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,11 +12,10 @@ from treeformer.chunking import split_by_sizes
 from treeformer.parsing.analysis import Analysis
 from treeformer.parsing.chart import best_splits, spans_of
 from treeformer.parsing.onnx_graph import Graph
-from treeformer.parsing.onnx_layers import Layers
+from treeformer.parsing.onnx_layers import Layers, Weights
 from treeformer.parsing.sizes import NetworkSizes
 from treeformer.parsing.word_batch import WordBatch
 
-Weights = Mapping[str, np.ndarray]
 _START, _END, _PADDING, _FIRST_FORM = range(4)  # rows of the table of what a sentence consists of
 _SHORT = 128  # biases of sentences up to this size are kept
 
@@ -29,13 +27,16 @@ class OnnxNetwork:
         sizes: of the network.
         weights: in float32, by their names in `ParserNetwork`.
         threads: threads that share a product of matrices.
+        int8: compute the encoder's products in 8 bits, see `Layers`.
     """
 
-    def __init__(self, sizes: NetworkSizes, weights: Weights, *, threads: int = 1) -> None:
+    def __init__(
+        self, sizes: NetworkSizes, weights: Weights, *, threads: int = 1, int8: bool = False
+    ) -> None:
         self._sizes = sizes
         self._words, self._pieces = weights["word.weight"], weights["piece.weight"]
         self._shapes, self._distances = weights["shape.weight"], weights["distance.weight"]
-        self._scores = _scores_session(sizes, weights, threads)
+        self._scores = _scores_session(sizes, weights, threads, int8)
         self._labels = _labels_session(weights, threads)
         self._kept_bias = lru_cache(_SHORT)(self._near_bias)
 
@@ -91,16 +92,17 @@ def distance_rows(distance: np.ndarray, rows: int) -> np.ndarray:
     return np.where(distance < 0, row + rows, row)
 
 
-def _scores_session(sizes: NetworkSizes, weights: Weights, threads: int) -> Any:
+def _scores_session(sizes: NetworkSizes, weights: Weights, threads: int, int8: bool) -> Any:
     """The session behind `OnnxNetwork.scores`."""
     graph = Graph({"vectors": "float32", "rows": "int64", "bias": "float32"})
     layers = Layers(graph, weights, sizes.heads)
-    attention = partial(layers.attention, bias="bias")
+    encoder = Layers(graph, weights, sizes.heads, int8=int8)
+    attention = partial(encoder.attention, bias="bias")
     marks = np.concatenate([weights["marks"], np.zeros((1, sizes.width), np.float32)])
     table = graph.add("Concat", graph.constant(marks), layers.linear("vectors", "input"), axis=0)
     states = graph.add("Gather", table, "rows", axis=0)
     for number in range(sizes.layers):
-        states = layers.encoder_layer(states, attention, f"encoder.layers.{number}", "pre")
+        states = encoder.encoder_layer(states, attention, f"encoder.layers.{number}", "pre")
     states = layers.norm(states, "encoder.last_norm")
     tags = graph.add("ArgMax", layers.linear(layers.cut(states, 1, -1), "tag"), axis=2, keepdims=0)
     ahead, back = graph.add("Split", states, outputs=2, axis=2, num_outputs=2)
