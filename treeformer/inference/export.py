@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ OUTPUTS: dict[Reads, tuple[str, ...]] = {
     "trees": ("logits", "leaf_logits", "node_logits"),
     "words": ("logits",),
 }  #: names of the outputs of a graph
+#: Two trees, four leaves and five nodes wide: torch.export takes equal sizes, and 1, for fixed ones.
+_EXAMPLES = ("(A (B (C (a a) (b b)) (c c)) (D (E (d d))))", "(A (a a) (B (b b) (C (c c))))")
+_TOLERANCE = 1e-4
 
 
 def export_program(model: PreTrained, reads: Reads) -> torch.export.ExportedProgram:
@@ -33,7 +37,7 @@ def export_program(model: PreTrained, reads: Reads) -> torch.export.ExportedProg
     check its inputs, as the model does on a CPU.
     """
     _check(model)
-    inputs = _example_inputs(reads)
+    inputs = _inputs_of(_EXAMPLES, reads)
     free = {name: dict.fromkeys((0, 1), torch.export.Dim.DYNAMIC) for name in inputs}
     graph = _Graph(model.train(False), reads)
     return torch.export.export(graph, (), kwargs=inputs, dynamic_shapes=free)
@@ -52,13 +56,35 @@ def export_onnx(run: str | Path, file: str | Path) -> None:
         raise ModuleNotFoundError(message, name=error.name) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch about itself
-        inputs, names = _example_inputs(reads), OUTPUTS[reads]
+        inputs, names = _inputs_of(_EXAMPLES, reads), OUTPUTS[reads]
         exported = torch.onnx.export(program, (), kwargs=inputs, output_names=names, verbose=False)
     assert exported is not None
     proto = exported.model_proto
     facts = {"classes": json.dumps(loaded.processor.settings.classes), "system": loaded.system.name}
     onnx.helper.set_model_props(proto, facts)
-    write_file(Path(file), proto.SerializeToString())
+    content = proto.SerializeToString()
+    _compare(content, loaded.model, reads)
+    write_file(Path(file), content)
+
+
+def _compare(content: bytes, model: PreTrained, reads: Reads) -> None:
+    """Raise ``ValueError`` unless onnxruntime gives the logits of the model, for one sentence and for two."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    network: Any = model
+    for brackets in (_EXAMPLES, ["(A (a a))"]):
+        inputs = _inputs_of(brackets, reads)
+        with torch.inference_mode():
+            expected = network(**inputs)
+        given = session.run(OUTPUTS[reads], {name: value.numpy() for name, value in inputs.items()})
+        for name, values in zip(OUTPUTS[reads], given, strict=True):
+            difference = float((torch.from_numpy(values) - expected[name]).abs().max())
+            if not difference <= _TOLERANCE:
+                raise ValueError(
+                    f"{type(model).__name__}: the graph of ONNX gives other {name} than the model, by "
+                    f"{difference:g}; nothing was written"
+                )
 
 
 class _Graph(nn.Module):
@@ -91,12 +117,11 @@ def _check(model: PreTrained) -> None:
         raise ValueError("encoder: a model that reads words through a pretrained encoder cannot be exported")
 
 
-def _example_inputs(reads: Reads) -> dict[str, Tensor]:
-    """Inputs of two trees, three leaves and five nodes wide: sizes that differ from each other and from 1."""
+def _inputs_of(brackets: Sequence[str], reads: Reads) -> dict[str, Tensor]:
+    """Inputs of trees in brackets, with the first token and label everywhere."""
     from treeformer.ops import TreeBatch
 
-    trees = ["(A (B (C (a a) (b b)) (c c)) (D (E (d d))))", "(A (a a) (B (b b) (C (c c))))"]
-    batch = TreeBatch.from_trees([Tree.from_brackets(text, unary="keep") for text in trees])
+    batch = TreeBatch.from_trees([Tree.from_brackets(text, unary="keep") for text in brackets])
     inputs = {
         "input_ids": batch.leaf_mask.long(),
         "attention_mask": batch.leaf_mask.long(),
