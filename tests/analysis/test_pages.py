@@ -228,3 +228,17 @@ def test_a_quick_version_has_no_significance_of_scores_that_mean_nothing() -> No
         assert "ahead by" not in page
         assert "0.001" not in page
         assert "0.001" in markdown(results)
+
+
+def test_a_model_of_whole_texts_has_no_score_on_phrases() -> None:
+    def with_phrases(label: str, targets: str) -> dict[str, Any]:
+        result = run(1, 40.0)
+        result["tests"]["test"]["scores"]["words and phrases"] = {"percent": 71.5, "right": 1, "count": 2}
+        return row("sst5", label, "linear", [result]) | {"recipe": {"training": {"targets": targets}}}
+
+    rows = [with_phrases("taught", "all"), with_phrases("not taught", "text")]
+    lines = markdown(classification(rows=rows, comparisons=[])).splitlines()
+    (taught,) = (line for line in lines if line.startswith("| taught"))
+    (untaught,) = (line for line in lines if line.startswith("| not taught"))
+    assert "71.5" in taught
+    assert "71.5" not in untaught

@@ -37,6 +37,7 @@ def test_with_its_encoder_the_better_model_answers(tmp_path: Path, monkeypatch: 
     assert default_model() == SHIPPED_OVER_ENCODER
     assert advice() is None
     (tmp_path / "bge-small" / "encoder.json").write_text('{"name": "bge-small"}')
+    (tmp_path / "bge-small" / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="to repair it, run `treeformer encoder install bge-small`"):
         Classifier.from_pretrained(device="cpu")
 

@@ -297,6 +297,9 @@ def _comparisons(
         if rival is row or not seeds:
             continue
         unchanged = before is not None and result in before.rows and rival_result in before.rows
+        metrics = {result.metric}
+        if result.phrases_taught and rival_result.phrases_taught:
+            metrics.add(PHRASES)
         folders, rival_folders = ([workspace.run(Cell(one, seed)) for seed in seeds] for one in (row, rival))
         for split in row.compared:
             known = earlier.get((row.task, row.label, rival.label, split), [])
@@ -314,7 +317,7 @@ def _comparisons(
                         seeds=seeds,
                     )
                     for metric, compared in compare(rival_folders, folders, split).items()
-                    if metric in (result.metric, PHRASES)
+                    if metric in metrics
                 ]
             comparisons += known
     return comparisons

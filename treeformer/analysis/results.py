@@ -142,6 +142,12 @@ class ResultRow(Record):
         return "BLEU of tokens" if is_bleu else "accuracy"
 
     @property
+    def phrases_taught(self) -> bool:
+        """Whether its models learn from labels of phrases, as far as the task has them."""
+        training = (self.recipe or {}).get("training", {})
+        return bool(training.get("targets", "all") == "all")
+
+    @property
     def seeds_run(self) -> set[int]:
         """The seeds with a result."""
         return {run.seed for run in self.runs}

@@ -127,6 +127,7 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
         memory = [run.peak_memory for run in row.runs if run.peak_memory]
         times = [run.cpu_seconds if by_processor else run.seconds for run in row.runs]
         minutes = [seconds / 60 for seconds in times if seconds]
+        on_phrases = _spread(row, PHRASES) if row.phrases_taught else NOTHING
         lines.append(
             [
                 row.label,
@@ -135,7 +136,7 @@ def _detail(results: Results, task: str, rows: Sequence[ResultRow]) -> str:
                 _seeds(row),
                 *([_paper(results, row)] if has_paper else []),
                 *_difference(results, row, row.metric),
-                *([_spread(row, PHRASES), *_difference(results, row, PHRASES)] if has_phrases else []),
+                *([on_phrases, *_difference(results, row, PHRASES)] if has_phrases else []),
                 _number(row.runs[0].parameters if row.runs else None),
                 _number(statistics.mean(minutes) if minutes else None, 1),
                 f"{max(memory) / 2**30:.2f} GiB" if memory else NOTHING,
