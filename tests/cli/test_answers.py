@@ -241,6 +241,7 @@ def test_what_is_wrong_is_said_in_one_line(runs: Path, tmp_path: Path) -> None:
         (("translate", "--model", translator, "--n-best", "2"), "--n-best: expected with --json"),
         (("evaluate", classifier, "--split", "no"), "split: expected one of dev, train, got 'no'"),
         (("evaluate", classifier, "--against", tmp_path), "no predictions for test; first run"),
+        (("classify", "--csv", "x.csv", "--explain"), "--explain: not together with --csv"),
         (("classify", "x", "y", "--svg", "-", "--model", classifier), "--svg draws one tree, got 2"),
     ]:
         result = CliRunner().invoke(app, [*map(str, arguments)], input="(S")

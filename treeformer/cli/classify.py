@@ -88,7 +88,7 @@ def command(
     from treeformer.trees.files import numbered_lines
 
     if table is not None:
-        _check_alone(texts, as_json, svg)
+        _check_alone(texts, as_json, svg, explain)
         rows = table_of(table, column)  # before imports that take seconds
         classify_table(quick_classifier(model, device=device, bf16=bf16), rows, output, _progress(output))
         return
@@ -147,9 +147,10 @@ def _answering(
     return quick, partial(explained, quick)
 
 
-def _check_alone(texts: list[str] | None, as_json: bool, svg: Path | None) -> None:
+def _check_alone(texts: list[str] | None, as_json: bool, svg: Path | None, explain: bool | None) -> None:
     """Raise ``ValueError`` for what does not go with --csv."""
-    given = [name for name, value in (("TEXT", texts), ("--json", as_json), ("--svg", svg)) if value]
+    others = {"TEXT": texts, "--json": as_json, "--svg": svg, "--explain": explain}
+    given = [name for name, value in others.items() if value]
     if given:
         raise ValueError(f"{given[0]}: not together with --csv, which reads a file and prints CSV")
 
