@@ -30,8 +30,9 @@ def test_the_language_of_a_sentence_is_detected(text: str, language: str) -> Non
 
 
 @pytest.mark.parametrize("usual", ["de", "en"])
-def test_a_text_without_letters_has_the_usual_language(usual: str) -> None:
-    assert language_of("\u2014", usual=usual) == usual
+@pytest.mark.parametrize("text", ["\u2014", "x < y & z"])
+def test_a_text_without_words_has_the_usual_language(text: str, usual: str) -> None:
+    assert language_of(text, usual=usual) == usual
 
 
 def test_the_service_names_the_language_of_each_text(service: ServiceProcess) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,18 +14,19 @@ if TYPE_CHECKING:
 _READ = 1_000  # characters of a text that are looked at
 _SURE = 0.5  # probability from which a language without a parser is believed
 _CANDIDATES = 10
+_WORD = re.compile(r"[^\W\d_]{2}")
 
 
 def language_of(text: str, *, usual: str) -> str:
     """The language of a text as a code of ISO 639, such as ``en`` or ``zh``.
 
     A short text often looks like several languages. If the likeliest has no parser and is not likely, the
-    likeliest that has one is returned, and ``usual`` if none has, or if there are no letters.
+    likeliest that has one is returned, and ``usual`` if none has, or if there is no word of two letters.
 
     >>> language_of("Das ist ein schöner Film.", usual="en"), language_of("这部电影很好看。", usual="en")
     ('de', 'zh')
     """
-    if not any(map(str.isalpha, text)):
+    if not _WORD.search(text):
         return usual
     guesses = _detector().detect(text, model="lite", k=_CANDIDATES)
     ranked = [(str(guess["lang"]), float(guess["score"])) for guess in guesses]
