@@ -280,6 +280,17 @@ def test_an_arrow_file_of_another_shape_is_refused_by_column(
         Split(path)
 
 
+def test_an_arrow_file_with_a_column_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "train.arrow"
+    names = ["input_ids", "node_ids", "node_spans", "node_targets", "node_targets"]
+    values = pa.array([[1]], pa.list_(pa.int32()))
+    batch = pa.RecordBatch.from_arrays([values] * len(names), names=names)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    with pytest.raises(ValueError, match=r"train\.arrow: .*: column node_targets: expected one, found 2$"):
+        Split(path)
+
+
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 64 KiB."""

@@ -124,6 +124,17 @@ def test_words_are_linked_with_pieces_and_have_no_ids(folder: Path, encoder: Pat
     assert ends == [tokenizer.cls_token_id, tokenizer.sep_token_id]
 
 
+def test_a_window_without_room_for_pieces_is_refused_by_file(folder: Path, tmp_path: Path) -> None:
+    PreparedCorpus.open(folder).processor.save_pretrained(tmp_path)
+    path = tmp_path / "processor.json"
+    settings = json.loads(path.read_text())
+    settings["encoder"]["window"] = -1
+    path.write_text(json.dumps(settings))
+    (tmp_path / "checksums.json").unlink()
+    with pytest.raises(ValueError, match=r"processor\.json: encoder: window: expected room for at least"):
+        TreeProcessor.from_pretrained(tmp_path).read([Tree.from_brackets("(S (NN film))")])
+
+
 def test_a_processor_whose_encoder_is_missing_names_its_folder(folder: Path, tmp_path: Path) -> None:
     PreparedCorpus.open(folder).processor.save_pretrained(tmp_path)
     path = tmp_path / "processor.json"

@@ -187,6 +187,15 @@ def test_a_damaged_folder_is_refused_with_the_same_message(tmp_path: Path) -> No
         assert messages[0] == messages[1]
 
 
+def test_a_config_with_other_labels_than_the_weights_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path) / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**config, "id2label": {"0": "bad", "1": "good"}}))
+    (tmp_path / "checksums.json").unlink()
+    with pytest.raises(ValueError, match=r"tensor classifier\.bias has the shape \[3\], expected \[2\]"):
+        quick_classifier(tmp_path, device="cpu")
+
+
 def test_the_model_of_the_package_needs_no_torch() -> None:
     classifier = quick_classifier(SHIPPED, device="cpu")
     assert isinstance(classifier, OnnxClassifier)

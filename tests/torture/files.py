@@ -257,9 +257,20 @@ class Jsons(Readings):
         try:
             others = _OTHER_FILES.get(path.name, ())
             folders = [f"{path.parent}: "] if path.parent.name in ("encoder", "frozen") else []
-            outcome(lambda: _open(name, path.parent), path.name, *others, *folders)
+            found = outcome(lambda: _open(name, path.parent), path.name, *others, *folders)
+            if path.name == "config.json" and path.parent.name in ("run", "frozen"):
+                _check_quick_reader(case, found, path, *others, *folders)
         finally:
             path.write_text(self.contents[name])
+
+
+def _check_quick_reader(case: Case, found: object, path: Path, *others: str) -> None:
+    """`Failure` unless the classifier without torch refuses a run where `load_run` did."""
+    from treeformer.inference.onnx_classifier import quick_classifier
+
+    quick = outcome(lambda: quick_classifier(path.parent, device="cpu"), path.name, *others)
+    same = isinstance(quick, Exception) == isinstance(found, Exception)
+    case.check(same, f"without torch: {quick!r}, with torch: {found!r}")
 
 
 # What a message may name where two files do not fit together.
@@ -392,6 +403,7 @@ class Weights(Readings):
                     outcome(lambda: load_encoder(path.parent), f"{path.parent}: ", str(path))
                 case "run" | "frozen":
                     run = outcome(lambda: load_run(path.parent, device="cpu"), str(path))
+                    _check_quick_reader(case, run, path)
                     if isinstance(run, Loaded):
                         finite = all(weight.isfinite().all() for weight in run.model.parameters())
                         case.check(finite, "infinite weights were loaded")

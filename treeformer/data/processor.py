@@ -211,7 +211,14 @@ class TreeProcessor:
     def _linker(self) -> Linker | None:
         """Links words with the pieces of the encoder, if there is one."""
         facts = self.settings.encoder
-        return None if facts is None else facts.linker(self._encoder_tokenizer)
+        if facts is None:
+            return None
+        tokenizer = self._encoder_tokenizer
+        try:
+            return facts.linker(tokenizer)
+        except ValueError as error:
+            place = PROCESSOR if self._folder is None else self._folder / PROCESSOR
+            raise ValueError(f"{place}: encoder: {error}") from error
 
     @property
     def vocab_size(self) -> int:

@@ -383,13 +383,15 @@ _NO_SPANS: Integers = np.empty((0, 2), np.int32)
 
 
 def _check_batch(batch: pa.RecordBatch) -> None:
-    """Raise ``ValueError`` or ``ArrowInvalid`` for missing columns, other types and wrong offsets."""
+    """Raise ``ValueError`` or ``ArrowInvalid`` for missing or double columns, other types, wrong offsets."""
     types = {name: pa.list_(pa.int32()) for name in LISTS}
     types |= {name: pa.int32() for name in NUMBERS} | {name: pa.string() for name in TEXTS}
     missing = {"input_ids", "node_ids", "node_spans"} - {*batch.schema.names}
     if missing:
         raise ValueError(f"no column {min(missing)}")
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if batch.schema.names.count(name) > 1:
+            raise ValueError(f"column {name}: expected one, found {batch.schema.names.count(name)}")
         if name in types and column.type != types[name]:
             raise ValueError(f"column {name}: expected {types[name]}, found {column.type}")
         if column.null_count:

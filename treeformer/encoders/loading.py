@@ -134,7 +134,10 @@ def _check_installed(folder: Path) -> None:
         raise ValueError(f"{manifest}: sha256: expected a checksum for each file")
     encoder = ENCODERS.get(name)
     try:
-        check_files(folder, expected_checksums(encoder) if encoder else sums)
+        if encoder:
+            check_files(folder, expected_checksums(encoder), "the catalogue")
+        else:
+            check_files(folder, sums, MANIFEST)
     except ValueError as error:
         command = install_command(name, folder.parent)
         raise ValueError(f"{error}; to repair it, run `{command}`") from None

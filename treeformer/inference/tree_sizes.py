@@ -32,6 +32,8 @@ class PretrainedWords(NamedTuple):
             return None
         return cls(content["name"], content["sha256"], tuple(content["layers"]), content["width"])
 
+_USUAL_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}  # which transformers leaves out of a config
+
 
 @dataclass(frozen=True)
 class TreeSizes:
@@ -119,6 +121,9 @@ def read_tree_classifier(folder: Path, classes: int) -> tuple[TreeSizes, Weights
     config = read_config(folder)
     sizes, files = TreeSizes.of(config), weight_files(folder)
     if sizes is None or len(files) != 1:
+        return None
+    labels = config.get("id2label", _USUAL_LABELS)
+    if not isinstance(labels, dict) or len(labels) != classes:
         return None
     stored = stored_tensors(files)
     check_sizes(folder / "config.json", config, stored)
