@@ -32,6 +32,7 @@ class PretrainedWords(NamedTuple):
             return None
         return cls(content["name"], content["sha256"], tuple(content["layers"]), content["width"])
 
+
 _USUAL_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}  # which transformers leaves out of a config
 
 
