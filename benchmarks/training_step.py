@@ -11,6 +11,10 @@ Small tree classifiers instead, in float32, about 2,000 leaves and nodes a batch
 (width 64, 2 layers): the paper's Tree Transformer, with composed nodes, and a Tree-LSTM. Then the tree
 systems of recipes/sst5.yaml, on trees made binary, with the losses of the recipe; R-Drop reads each batch
 twice.
+
+    python -m benchmarks.training_step --lengths 20 50 100 --device cpu --cpu-time
+
+The classifiers of results/speed.md, training and inference, on batches of 32 sentences of one length.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import torch
@@ -48,6 +54,7 @@ from treeformer import (
     TreeTransformerForConditionalGeneration,
     TreeTransformerForSequenceClassification,
 )
+from treeformer.analysis import costs
 from treeformer.models.systems import build
 from treeformer.training.losses import loss_sum
 from treeformer.training.recipe import Recipe
@@ -185,6 +192,40 @@ def compare_classifiers(trees: list[Tree], device: str, rounds: int, clock: Call
     compare("eager", steps, device, rounds, "paper", clock)
 
 
+def compare_lengths(
+    trees: list[Tree], lengths: list[int], device: str, rounds: int, clock: Callable[[], float]
+) -> None:
+    """Print times of training and inference of classifiers at each length, and on a CPU peak memory."""
+    candidates = {name: costs.Candidate(name, device, graphs=False) for name in costs.SYSTEMS}
+    plain = costs.SYSTEMS[0]
+    for length in lengths:
+        batch = tree_inputs(costs.sentences_of(trees, length, 32), costs.VOCABULARY, costs.LABELS, multiple=1)
+        batch["labels"] = torch.randint(costs.CLASSES, (32,))
+        inputs = {name: one.inputs(batch) for name, one in candidates.items()}
+        updates = {name: partial(one.update, inputs[name]) for name, one in candidates.items()}
+        answers = {name: partial(one.answer, inputs[name]) for name, one in candidates.items()}
+        print(f"{length} words")
+        compare("train", {name: [step] for name, step in updates.items()}, device, rounds, plain, clock)
+        compare("answer", {name: [step] for name, step in answers.items()}, device, rounds, plain, clock)
+        if device == "cpu":
+            peaks = {name: peak_bytes_on_cpu(step) for name, step in updates.items()}
+            for name, peak in peaks.items():
+                print(f"peak   {name:25} {peak / 2**20:8.1f} MiB       {peak / peaks[plain]:.2f} x {plain}")
+
+
+def peak_bytes_on_cpu(run: Step) -> int:
+    """Peak memory of tensors of ``run`` above the memory in use before."""
+    run()
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as all_:
+        run()
+    assert all_.profiler is not None
+    events = [event for event in all_.profiler.kineto_results.events() if event.name() == "[memory]"]
+    changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
+    return max(accumulate(changes))
+
+
 def compare_recipe(trees: list[Tree], device: str, rounds: int, clock: Callable[[], float]) -> None:
     """Print the time of a training step of the tree systems of ``recipes/sst5.yaml``."""
     binary = [binarise(tree, "left") for tree in trees]
@@ -256,9 +297,15 @@ def main() -> None:
     parser.add_argument(
         "--cpu-time", action="store_true", help="of classifiers the CPU time: for a CPU that others use, too"
     )
+    parser.add_argument("--lengths", type=int, nargs="+", help="compare classifiers at these lengths")
     options = parser.parse_args()
     device = options.device
     print_machine(device)
+    if options.lengths:
+        trees = some_trees(options.trees, 20000, leaves=(min(options.lengths), 1000)) if options.trees else []
+        clock = time.process_time if options.cpu_time else time.perf_counter
+        compare_lengths(trees, options.lengths, device, options.rounds, clock)
+        return
     if options.classifiers:
         trees = some_trees(options.trees, 2000)
         clock = time.process_time if options.cpu_time else time.perf_counter

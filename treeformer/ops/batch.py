@@ -93,7 +93,10 @@ class TreeBatch:
         if not validate:
             return batch
         _check_trees(batch, n_leaves)
-        return cls(spans, node_mask, leaf_mask, depth=int(batch.leaf_depths.max()))
+        depth = int(batch.leaf_depths.max())
+        return cls(
+            spans, node_mask, leaf_mask, depth, batch._shared
+        )  # nothing shared so far depends on depth
 
     def __len__(self) -> int:
         return self.spans.shape[0]
@@ -167,12 +170,12 @@ class TreeBatch:
     @derived
     def node_depths(self) -> Tensor:
         """``[B, m]`` integers, the number of nodes above each node."""
-        return self.subtree.sum(1) - 1
+        return self.subtree.sum(1, dtype=torch.int32).long() - 1  # adding up as int32 is faster
 
     @derived
     def leaf_depths(self) -> Tensor:
         """``[B, n]`` integers, the number of nodes above each leaf."""
-        return self.covers.sum(1)
+        return self.covers.sum(1, dtype=torch.int32).long()
 
     @derived
     def branch_sizes(self) -> Tensor:
