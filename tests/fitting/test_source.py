@@ -83,6 +83,8 @@ def test_a_column_that_is_not_clear_is_asked_for() -> None:
 
     assert Source.of(rows).column("text", None, None, ask) == "b"
     assert asked == [("text", ["a", "b"])]
+    with pytest.raises(ValueError, match="expected a column e, found the columns id, a, b, c"):
+        Source.of(rows).column("text", None, None, lambda *_: "e")
     message = r"the table: which column holds the texts\? .*--text COLUMN.* the columns are id, a, b, c"
     with pytest.raises(ValueError, match=message):
         Source.of(rows).column("text", None, None, None)

@@ -74,7 +74,9 @@ class Source:
         if len(candidates) == 1:
             return candidates[0]
         if ask is not None and others:
-            return ask(purpose, candidates or others)
+            answer = ask(purpose, candidates or others)
+            self.check_column(answer)
+            return answer
         raise ValueError(
             f"{self.title}: which column holds the {purpose}s? Name it with --{purpose} COLUMN, in Python "
             f"{purpose}=COLUMN; the columns are {', '.join(self.columns) or 'none'}"
