@@ -39,6 +39,7 @@ def command(
     treeformer translate --model runs/ende < in.en > out.de
     """
     from treeformer.inference.translator import Translator
+    from treeformer.progress import Stages
     from treeformer.trees.files import numbered_lines
 
     if n_best > 1 and not as_json:
@@ -48,8 +49,13 @@ def command(
         hint_about_input("lines of text")
     lines = numbered_lines(file or sys.stdin)
     inputs = inputs_of(lines, trees=trees, name=str(file or "<stdin>"))
+    options = {"beams": beams, "length_penalty": length_penalty}
+    stages, done = Stages(), 0
     for chunk in in_chunks(inputs, _CHUNK):
-        n_best_lists = translator.n_best(chunk, n_best, beams=beams, length_penalty=length_penalty)
+        with stages.timed("parsed"):
+            readings = translator.processor.read(chunk)
+        with stages.timed("translated"):
+            n_best_lists = translator.n_best_of(readings, n_best, **options)
         for item, translations in zip(chunk, n_best_lists, strict=True):
             report_failures(translations[0].failures)
             texts = [" ".join(one.tokens) if tokenized else one.text for one in translations]
@@ -62,3 +68,5 @@ def command(
             else:
                 print(texts[0])
         sys.stdout.flush()
+        done += len(chunk)
+    stages.report(done, "lines")

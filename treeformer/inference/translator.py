@@ -67,7 +67,12 @@ class Translator:
 
     def n_best(self, inputs: Iterable[str | Tree], count: int, **options: Any) -> list[list[Translation]]:
         """The ``count`` best translations of each text or tree, best first; see `__call__`."""
-        readings = self.processor.read(inputs)
+        return self.n_best_of(self.processor.read(inputs), count, **options)
+
+    def n_best_of(
+        self, readings: Sequence[Reading | None], count: int, **options: Any
+    ) -> list[list[Translation]]:
+        """The ``count`` best translations of each reading; empty ones for texts without words."""
         answers = answer_each(readings, lambda present: self.translate(present, count, **options))
         return [answer or [Translation("", (), 0.0)] * count for answer in answers]
 
