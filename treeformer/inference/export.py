@@ -57,7 +57,13 @@ def export_onnx(run: str | Path, file: str | Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch about itself
         inputs, names = _inputs_of(_EXAMPLES, reads), OUTPUTS[reads]
-        exported = torch.onnx.export(program, (), kwargs=inputs, output_names=names, verbose=False)
+        try:
+            exported = torch.onnx.export(program, (), kwargs=inputs, output_names=names, verbose=False)
+        except torch.onnx.OnnxExporterError as error:
+            raise ValueError(
+                f"{run}: torch cannot write a {loaded.system.name} with these settings as ONNX; "
+                "export_program gives its graph of torch.export"
+            ) from error
     assert exported is not None
     proto = exported.model_proto
     facts = {"classes": json.dumps(loaded.processor.settings.classes), "system": loaded.system.name}
