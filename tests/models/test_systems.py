@@ -45,6 +45,16 @@ def test_a_system_is_built_from_sizes_and_found_again_in_its_folder(
     assert capfd.readouterr().err == ""  # no progress bars for one small file
 
 
+@pytest.mark.parametrize("leaf_inputs", ["word", "context"])
+def test_composed_nodes_make_the_composed_system(tmp_path: Path, leaf_inputs: str) -> None:
+    composed = SYSTEMS["composed-tree-transformer"]
+    sizes = {**SIZES, "leaf_inputs": leaf_inputs}
+    build(
+        composed, "classification", sizes, vocab_size=40, node_vocab_size=6, classes=["bad", "good"]
+    ).save_pretrained(tmp_path)
+    assert load(tmp_path)[0] is composed
+
+
 def test_sizes_do_not_name_what_the_corpus_fixes() -> None:
     for system in SYSTEMS.values():
         names = size_names(system)

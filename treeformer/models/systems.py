@@ -30,6 +30,7 @@ class System:
     classifier, translator: its models, None for what it cannot do.
     defaults: sizes with another default than in the config.
     encoder: its encoder without a head, None if there is no class for it.
+    marks: values in the config of a saved model that tell it from another system with the same classes.
     """
 
     name: str
@@ -39,6 +40,7 @@ class System:
     translator: type[PreTrained] | None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     encoder: type[PreTrained] | None = None
+    marks: Mapping[str, Any] = field(default_factory=dict)
 
     def model_class(self, kind: TaskKind) -> type[PreTrained]:
         """Its model for a kind of task, or an error that names the systems that have one."""
@@ -73,6 +75,7 @@ SYSTEMS: dict[str, System] = {
             models.TreeTransformerForConditionalGeneration,
             {"node_inputs": "composed", "leaf_inputs": "context"},
             models.TreeTransformerModel,
+            {"node_inputs": "composed"},
         ),
         System(
             "transformer",
@@ -212,11 +215,9 @@ def load(folder: str | Path) -> tuple[System, PreTrained]:
         (system, model_class)
         for system in SYSTEMS.values()
         for model_class in system.models.values()
-        if model_class is not None
-        and model_class.__name__ == name
-        and system.defaults.items() <= config.items()
+        if model_class is not None and model_class.__name__ == name and system.marks.items() <= config.items()
     ]
     if not fitting:
         raise ValueError(f"{path}: expected a model of treeformer, got architectures {names!r:.60}")
-    system, model_class = max(fitting, key=lambda pair: len(pair[0].defaults))
+    system, model_class = max(fitting, key=lambda pair: len(pair[0].marks))
     return system, model_class.from_pretrained(folder)
