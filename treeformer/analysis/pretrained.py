@@ -26,10 +26,8 @@ def pretrained_rows() -> Iterable[Row]:
             yield from _frozen(task, encoder)
             yield from _fine_tuned(task, encoder)
     for share in _SHARES:
-        for system in ("linear", "composed-tree-transformer"):
-            yield _row("sst5", "bge-small", system, fine_tuned=True, share=share)
-        for system in ("tree-lstm", "composed-tree-transformer"):
-            yield _row("sst5", "bge-small", system, share=share)
+        yield from _few("bge-small", share)
+    yield from _few("minilm", 0.1)
     yield from _frozen("agreement", "bge-small")
     yield from _fine_tuned("agreement", "bge-small")
     yield from _frozen("imdb", "bge-small", usual=False)
@@ -43,6 +41,13 @@ def _frozen(task: str, encoder: str, *, usual: bool = True) -> Iterable[Row]:
 def _fine_tuned(task: str, encoder: str) -> Iterable[Row]:
     for system in _FINE_TUNED:
         yield _row(task, encoder, system, fine_tuned=True)
+
+
+def _few(encoder: str, share: float) -> Iterable[Row]:
+    for system in ("linear", "composed-tree-transformer"):
+        yield _row("sst5", encoder, system, fine_tuned=True, share=share)
+    for system in ("tree-lstm", "composed-tree-transformer"):
+        yield _row("sst5", encoder, system, share=share)
 
 
 def _label(encoder: str, system: str, *, fine_tuned: bool, share: float) -> str:
