@@ -55,5 +55,5 @@ def test_an_interrupted_command_resumes(tmp_path: Path) -> None:
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r"pip install treeformer\[ray\]"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[ray\]'"):
         next(parse_lines_with_ray(["It rains."], LineParser(partial(CommandParser, "cat"))))

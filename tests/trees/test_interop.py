@@ -51,5 +51,5 @@ def test_what_has_no_tag_or_no_label_is_refused() -> None:
 
 def test_a_missing_nltk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk.tree", None)
-    with pytest.raises(ImportError, match=r"pip install treeformer\[nltk\]"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[nltk\]'"):
         to_nltk(Tree.from_brackets("(NN a)"))

@@ -114,8 +114,6 @@ def command(
     from treeformer.serving.model_process import ProcessSettings
     from treeformer.serving.server import checked_token, listen, load_service, report, serve
 
-    if model is None:
-        report_advice()
     limits = Limits(
         characters=characters,
         inputs=inputs,
@@ -141,6 +139,8 @@ def command(
         threads=threads,
         imports=tuple(context.find_root().params.get("modules") or ()),
     )
+    if model is None:
+        report_advice()
     report("loading …")
     service = load_service(settings, processes, metrics)
     shown_host = f"[{host}]" if ":" in host else host

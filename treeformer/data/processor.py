@@ -369,7 +369,7 @@ def _checked_inputs(inputs: Iterable[str | Tree]) -> list[str | Tree]:
     inputs = text_column(inputs)
     if isinstance(inputs, (str, bytes, Tree)):
         raise ValueError(f"inputs: expected a list of texts or trees, got one {type(inputs).__name__}")
-    items: list[Any] = [_plain_input(item) for item in inputs]
+    items: list[Any] = [item if isinstance(item, (str, Tree)) else _plain_input(item) for item in inputs]
     for number, item in enumerate(items, start=1):
         if not isinstance(item, (str, Tree)):
             kind = type(item).__name__
@@ -378,7 +378,7 @@ def _checked_inputs(inputs: Iterable[str | Tree]) -> list[str | Tree]:
 
 
 def _plain_input(item: Any) -> Any:
-    """A text of Arrow as a string, a ``Doc`` of spaCy as its tree or text, all else as it is."""
+    """A text of Arrow as a string, a ``Doc`` of spaCy as its tree or text, anything else as it is."""
     if hasattr(item, "as_py"):
         return item.as_py()
     if type(item).__module__.startswith("spacy.tokens"):

@@ -78,9 +78,16 @@ class Classifier:
 
     def classify(self, readings: Iterable[Reading]) -> list[Classification]:
         """The classification of each reading."""
-        readings = list(readings)
+        readings, answers = list(readings), []
         logits = self.logits(ExampleList(reading.example for reading in readings))
-        return [self._classification(*pair) for pair in zip(readings, logits, strict=True)]
+        for reading, (root, places) in zip(readings, logits, strict=True):
+            of_root = labelled(root[None].numpy())
+            of_places = None if places is None else labelled(places.numpy())
+            taught, name = self.phrases_taught, self.name
+            answers.append(
+                classification(reading, self.classes, of_root, of_places, taught=taught, model=name)
+            )
+        return answers
 
     @torch.inference_mode()
     def logits(self, examples: Examples) -> list[Logits]:
@@ -102,11 +109,3 @@ class Classifier:
                 n, m, _ = sizes[number]
                 logits[number] = Logits(roots[row], torch.cat([leaves[row, :n], nodes[row, :m]]))
         return [logits[number] for number in range(len(examples))]
-
-    def _classification(self, reading: Reading, logits: Logits) -> Classification:
-        """The answer for one reading."""
-        root = labelled(logits.root[None].numpy())
-        places = None if logits.places is None else labelled(logits.places.numpy())
-        return classification(
-            reading, self.classes, root, places, taught=self.phrases_taught, model=self.name
-        )

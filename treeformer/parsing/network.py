@@ -70,9 +70,8 @@ class ParserNetwork(nn.Module):
             mask: ``[B, n]``, False for padding.
         """
         B, n = known.shape
-        bag = F.embedding_bag(
-            pieces, self.piece.weight, offsets, mode="sum", padding_idx=self.sizes.buckets
-        ).view(B, n, -1)
+        bag = F.embedding_bag(pieces, self.piece.weight, offsets, mode="sum", padding_idx=self.sizes.buckets)
+        bag = bag[torch.arange(B * n, device=bag.device).view(B, n)]  # .view(B, n, -1) exports for n > 1 only
         vectors = torch.cat([self.word(known), bag + self.shape(shapes)], dim=-1)
         words = self.input(self.dropout(vectors))
         start, end = self.marks.to(words.dtype)
