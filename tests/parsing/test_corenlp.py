@@ -153,8 +153,10 @@ class TestServer:
     def test_a_killed_server_is_started_again(self, small: CoreNlpParser) -> None:
         texts = ["Die Katze schläft im Garten.", "Der Hund bellt laut."] * 500
         expected = small.parse_texts(texts)
+        started = time.monotonic()
+        assert small.parse_texts(texts) == expected
         first = _java(small)
-        killer = threading.Timer(0.5, os.kill, (first, signal.SIGKILL))
+        killer = threading.Timer((time.monotonic() - started) / 4, os.kill, (first, signal.SIGKILL))
         killer.start()
         assert small.parse_texts(texts) == expected
         killer.join()

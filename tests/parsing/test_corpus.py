@@ -123,8 +123,10 @@ class Sleeper(WordParser):
 
 
 PARENT = """
+import signal
 from tests.parsing.test_corpus import LINES, LineParser, Sleeper, parse_lines
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for background jobs
     list(parse_lines(LINES, LineParser(Sleeper), workers=2))
 """
 
