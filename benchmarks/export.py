@@ -1,14 +1,17 @@
-"""Milliseconds for one sentence: a classifier by torch, by its graph of ONNX in onnxruntime, side by side.
+"""Exported classifiers: milliseconds for one sentence by torch and by onnxruntime, and how far logits differ.
 
     python -m benchmarks.export
 
-Models have the sizes of the recipe labelled and random weights. Sentences have 20 words and one core. The
-largest difference of logits is printed, too.
+Models have the sizes of the recipe labelled and random weights; the last is the included one. Sentences are
+random words under random trees in the shape of parses. One core computes; its time counts, so other work on
+the machine matters little. Differences are those of all logits over random batches of one to four sentences
+of 1 to 80 words.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,82 +21,124 @@ from typing import Any
 
 import onnxruntime
 import torch
+from torch import Tensor
 
-from treeformer import TreeProcessor
+from benchmarks.common import parse_like
+from treeformer import Tree, TreeProcessor
+from treeformer.data.batching import Reads
 from treeformer.inference.export import OUTPUTS, export_onnx
+from treeformer.inference.loading import load_run
+from treeformer.inference.shipped import SHIPPED
 from treeformer.models.systems import build, system_named
 from treeformer.training.recipe import Recipe
 from treeformer.trees import random_tree
 
-LABELS = ("S", "NP", "VP", "PP")
+SIZES: dict[str, Any] = {name: system.sizes for name, system in Recipe.load("labelled").systems.items()}
+SIZES["dynamic-conv"] = SIZES["transformer"]
+SIZES["linear"] = {"d_model": 128, "hidden": True}
 
 
 def main() -> None:
-    """Print a row for each system."""
+    """Print a row for each system, as a table of Markdown."""
     parser = argparse.ArgumentParser(description="Latency of one sentence, torch against onnxruntime.")
-    parser.add_argument("--words", type=int, default=20, help="words of a sentence (default: %(default)s)")
+    parser.add_argument(
+        "--words", type=int, nargs="+", default=[10, 20, 40, 80], help="of a sentence (default: %(default)s)"
+    )
     parser.add_argument("--repeats", type=int, default=100, help="the median counts (default: %(default)s)")
-    arguments = parser.parse_args()
+    parser.add_argument("--batches", type=int, default=100, help="to compare (default: %(default)s)")
+    parser.add_argument("--systems", nargs="+", choices=SIZES, default=list(SIZES), metavar="SYSTEM")
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    print(
-        f"one sentence of {arguments.words} words, one core; torch {torch.__version__}, onnxruntime "
-        f"{onnxruntime.__version__}"
-    )
-    print(
-        f"{'system':28}{'torch, ms':>11}{'onnxruntime, ms':>17}{'ratio':>8}{'file, MB':>10}{'difference':>12}"
-    )
-    for system in Recipe.load("labelled").systems:
-        try:
-            print(row(system, arguments.words, arguments.repeats), flush=True)
-        except ValueError as error:  # a system that cannot be written as ONNX
-            print(f"{system:28}{error}", flush=True)
+    print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}; ms by torch → by onnxruntime\n")
+    columns = ["system", *(f"{words} words" for words in options.words), "file, MB", "largest difference"]
+    print_row(columns)
+    print_row(["---"] * len(columns))
+    for name in options.systems:
+        with tempfile.TemporaryDirectory() as folder:
+            save_random_model(name, Path(folder))
+            print_row([name, *measured(Path(folder), options)])
+    print_row(["included model", *measured(SHIPPED, options)])
 
 
-def row(name: str, words: int, repeats: int) -> str:
-    """Times of one system, and how far its two outputs are apart."""
-    trees = [random_tree([f"w{number}" for number in range(words)], seed=seed) for seed in range(5)]
+def print_row(cells: list[str]) -> None:
+    """Print a row of the table."""
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def save_random_model(system: str, folder: Path) -> None:
+    """A run with a classifier of a system, with random weights."""
+    words = [f"w{number}" for number in range(80)]
+    trees = [random_tree(words, seed=seed) for seed in range(5)]
     processor = TreeProcessor.from_trees(trees, classes=["bad", "good"])
-    with tempfile.TemporaryDirectory() as folder:
-        model = random_model(name, processor)
-        model.save_pretrained(folder)
-        processor.save_pretrained(folder)
-        file = Path(folder) / "model.onnx"
-        export_onnx(folder, file)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(file, options)
-        size = file.stat().st_size / 1e6
-    reads = system_named(name).reads
-    inputs = processor(trees[:1], reads=reads)
-    arrays = {key: value.numpy() for key, value in inputs.items()}
-    with torch.inference_mode():
-        logits = model(**inputs).logits
-        [other] = session.run(OUTPUTS[reads][:1], arrays)
-        eager = milliseconds(lambda: model(**inputs), repeats)
-    runtime = milliseconds(lambda: session.run(None, arrays), repeats)
-    difference = (logits - torch.from_numpy(other)).abs().max().item()
-    return f"{name:28}{eager:11.2f}{runtime:17.2f}{eager / runtime:8.1f}{size:6.1f}{difference:12.1e}"
-
-
-def random_model(name: str, processor: TreeProcessor) -> Any:
-    """A classifier of a system, with the sizes of the recipe and random weights."""
-    sizes = Recipe.load("labelled").systems[name].sizes
     rows = {"vocab_size": processor.vocab_size, "node_vocab_size": processor.node_vocab_size}
-    model: Any = build(
-        system_named(name), "classification", sizes, **rows, classes=processor.settings.classes
-    )
-    return model.eval()
+    classes = processor.settings.classes
+    model = build(system_named(system), "classification", SIZES[system], **rows, classes=classes)
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+
+
+def measured(run: Path, options: argparse.Namespace) -> list[str]:
+    """Times for each number of words, the size of the file, and the largest difference of a logit."""
+    loaded = load_run(run, "classification", device="cpu")
+    model: Any = loaded.model.eval()
+    names = OUTPUTS[loaded.system.reads]
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = 1
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.onnx"
+        export_onnx(run, file)
+        session = onnxruntime.InferenceSession(file, settings)
+        size = file.stat().st_size / 1e6
+
+    def inputs_of(sizes: list[int], seed: int) -> dict[str, Tensor]:
+        """Inputs of trees of these numbers of words."""
+        chance = random.Random(seed)
+        trees = [parse_like(words, chance) for words in sizes]
+        return random_inputs(trees, loaded.processor, loaded.system.reads, seed)
+
+    times = []
+    for words in options.words:
+        inputs = inputs_of([words], seed=words)
+        arrays = {name: value.numpy() for name, value in inputs.items()}
+        with torch.inference_mode():
+            eager = milliseconds(lambda inputs=inputs: model(**inputs), options.repeats)
+        runtime = milliseconds(lambda arrays=arrays: session.run(None, arrays), options.repeats)
+        times.append(f"{eager:.2f} → {runtime:.2f}")
+    largest = 0.0
+    for seed in range(options.batches):
+        chance = random.Random(seed)
+        inputs = inputs_of([chance.randint(1, 80) for _ in range(chance.randint(1, 4))], seed)
+        with torch.inference_mode():
+            expected = model(**inputs)
+        logits = session.run(names, {name: value.numpy() for name, value in inputs.items()})
+        for name, values in zip(names, logits, strict=True):
+            largest = max(largest, (torch.from_numpy(values) - expected[name]).abs().max().item())
+    return [*times, f"{size:.1f}", f"{largest:.1e}"]
+
+
+def random_inputs(trees: list[Tree], processor: TreeProcessor, reads: Reads, seed: int) -> dict[str, Tensor]:
+    """Inputs of these trees with random words and labels of the vocabulary."""
+    inputs = dict(processor(trees, reads=reads))
+    chance = torch.Generator().manual_seed(seed)
+    for name, mask, rows in (
+        ("input_ids", "attention_mask", processor.vocab_size),
+        ("node_ids", "node_mask", processor.node_vocab_size),
+    ):
+        if name in inputs:
+            numbers = torch.randint(rows, inputs[name].shape, generator=chance)
+            inputs[name] = torch.where(inputs[mask].bool(), numbers, inputs[name])
+    return inputs
 
 
 def milliseconds(call: Callable[[], object], repeats: int) -> float:
-    """Median time of a call."""
+    """Median processor time of a call."""
     for _ in range(5):
         call()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return 1000 * median(times)
 
 

@@ -54,12 +54,12 @@ def export_onnx(run: str | Path, file: str | Path) -> None:
     except ModuleNotFoundError as error:
         message = f"{error.name} is not installed; export needs it: pip install 'treeformer[onnx]'"
         raise ModuleNotFoundError(message, name=error.name) from None
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), torch.no_grad():  # with gradients, torch cannot write steps up a tree
         warnings.simplefilter("ignore")  # of torch about itself
         inputs, names = _inputs_of(_EXAMPLES, reads), OUTPUTS[reads]
         try:
             exported = torch.onnx.export(program, (), kwargs=inputs, output_names=names, verbose=False)
-        except torch.onnx.OnnxExporterError as error:
+        except torch.onnx.OnnxExporterError as error:  # operators of a registered system
             raise ValueError(
                 f"{run}: torch cannot write a {loaded.system.name} with these settings as ONNX; "
                 "export_program gives its graph of torch.export"

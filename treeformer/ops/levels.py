@@ -48,8 +48,8 @@ def known_limits(limits: Limits | None) -> Iterator[None]:
 
 
 def current_limits() -> Limits | None:
-    """The limits set by `known_limits`."""
-    return _limits.get()
+    """The limits set by `known_limits`; None while torch.compile traces, which cannot read them."""
+    return None if torch.compiler.is_compiling() else _limits.get()
 
 
 def leaf_parents(batch: TreeBatch) -> Tensor:
