@@ -16,6 +16,7 @@ from tests.cli.command import refusal, treeformer
 from treeformer.cli.commands import app
 from treeformer.evaluation.report import evaluate
 from treeformer.inference.classifier import Classifier
+from treeformer.parsing import load_parser
 
 
 def output(*arguments: object, text: str = "") -> str:
@@ -111,6 +112,30 @@ def test_classify_leaves_out_trees_and_phrases(runs: Path) -> None:
     assert first == f"{whole[0]['label']}\t{max(whole[0]['probabilities']):.4f}\tA good film."
     assert empty == "\t\t"
     assert last.endswith("\tBad")
+
+
+@pytest.mark.parametrize("system", ["tree-transformer", "transformer"])  # without torch, and with it
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_classify_reads_another_language_with_its_parser(
+    runs: Path, tmp_path: Path, system: str, language: str
+) -> None:
+    model = ("--model", runs / f"sentiment-{system}", "--device", "cpu")
+    text = {"de": "Am Morgen wird's schön.", "fr": "Il n'a pas vu l'homme du train."}[language]
+    # SST's trees are binary, so those of the parser become binary, too
+    [[parsed]] = load_parser(language).parse_texts([text])
+    (expected,) = Classifier.from_pretrained(model[1], device="cpu")([parsed])
+    (usual,) = map(json.loads, output("classify", *model, "--json", text).splitlines())
+    line = output("classify", *model, "--language", language, "--json", text)
+    answer = json.loads(line)
+    assert answer["tree"] == str(expected.tree) != usual["tree"]
+    assert answer["probabilities"] == pytest.approx(list(expected.probabilities), abs=1e-5)
+    explained = json.loads(output("classify", *model, "--language", language, "--json", "--explain", text))
+    assert explained["tree"] == answer["tree"]
+    table, labelled = tmp_path / "table.csv", tmp_path / "labelled.csv"
+    table.write_text(f'text\n"{text}"\n', encoding="utf-8")
+    output("classify", *model, "--language", language, "--csv", table, "--output", labelled)
+    (row,) = csv.DictReader(StringIO(labelled.read_text("utf-8")))
+    assert (row["text"], row["predicted"]) == (text, answer["label"])
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
@@ -241,6 +266,10 @@ def test_what_is_wrong_is_said_in_one_line(runs: Path, tmp_path: Path) -> None:
         (("translate", "--model", translator, "--n-best", "2"), "--n-best: expected with --json"),
         (("evaluate", classifier, "--split", "no"), "split: expected one of dev, train, got 'no'"),
         (("evaluate", classifier, "--against", tmp_path), "no predictions for test; first run"),
+        (
+            ("classify", "x", "--language", "it", "--model", classifier),
+            "language: expected one of en, de, fr",
+        ),
         (("classify", "--csv", "x.csv", "--explain"), "--explain: not together with --csv"),
         (("classify", "x", "y", "--svg", "-", "--model", classifier), "--svg draws one tree, got 2"),
     ]:

@@ -102,6 +102,22 @@ def test_an_installed_encoder_is_used_and_compared_with_itself_without_trees(
     assert list(scratch.scores) == [MODEL, TF_IDF, MAJORITY]
 
 
+@pytest.mark.parametrize(
+    ("language", "there", "chosen"),
+    [
+        ("en", {"bert-multilingual", "minilm"}, "minilm"),
+        ("en", {"bert-multilingual"}, "bert-multilingual"),
+        ("de", {"bert-multilingual", "bge-small"}, "bert-multilingual"),
+        ("fr", {"bge-small"}, None),
+    ],
+)
+def test_the_encoder_suits_the_language(
+    monkeypatch: pytest.MonkeyPatch, language: str, there: set[str], chosen: str | None
+) -> None:
+    monkeypatch.setattr(fitting, "installed", lambda: dict.fromkeys(there))
+    assert fitting._installed_encoder(language) == chosen
+
+
 def test_the_report_names_the_rows_of_the_mistakes(reviews: Path) -> None:
     result, _ = fitted(reviews)
     predictions = load_predictions(predictions_path(result.run, "test"))

@@ -64,6 +64,10 @@ def command(
             "were never taught labels of phrases."
         ),
     ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="Language of the texts: en, de or fr; default: that of the model's training."),
+    ] = None,
     device: option.Device = None,
     bf16: option.Bf16 = False,
 ) -> None:
@@ -79,6 +83,8 @@ def command(
     With --explain colours show what each phrase contributes: the class that it speaks for, how much it raises
     the log-odds of that class, and the answer without it. A text of 20 words takes about 5 times as long.
 
+    With --language the parser of that language reads the texts, for a model over a multilingual encoder.
+
     With --json an empty line of standard input gives an object whose label is null.
     """
     from treeformer.cli.classify_table import classify_table, table_of
@@ -87,10 +93,11 @@ def command(
     from treeformer.inference.pictures import legend
     from treeformer.trees.files import numbered_lines
 
+    load = partial(quick_classifier, language=language, device=device, bf16=bf16)
     if table is not None:
         _check_alone(texts, as_json, svg, explain)
         rows = table_of(table, column)  # before imports that take seconds
-        classify_table(quick_classifier(model, device=device, bf16=bf16), rows, output, _progress(output))
+        classify_table(load(model), rows, output, _progress(output))
         return
     if column is not None or output is not None:
         raise ValueError("--text, --output: expected with --csv FILE")
@@ -102,7 +109,7 @@ def command(
     inputs = inputs_of(source, trees=trees, name="TEXT" if texts else "<stdin>")
     if model is None:
         report_advice()
-    classifier, answers = _answering(model, explain, not (as_json or labels_only), device, bf16)
+    classifier, answers = _answering(model, explain, not (as_json or labels_only), language, device, bf16)
     explains = answers != classifier.classify
     if svg is not None:
         _draw(classifier, answers, list(inputs), svg)
@@ -128,7 +135,12 @@ def command(
 
 
 def _answering(
-    model: Path | None, explain: bool | None, pictures: bool, device: str | None, bf16: bool
+    model: Path | None,
+    explain: bool | None,
+    pictures: bool,
+    language: str | None,
+    device: str | None,
+    bf16: bool,
 ) -> tuple[AnyClassifier, Answers]:
     """The classifier, and what answers its readings: effects are computed by torch.
 
@@ -136,14 +148,14 @@ def _answering(
     """
     from treeformer.inference.onnx_classifier import quick_classifier
 
-    quick = None if explain else quick_classifier(model, device=device, bf16=bf16)
+    quick = None if explain else quick_classifier(model, language=language, device=device, bf16=bf16)
     if quick is not None and (explain is False or quick.phrases_taught or not pictures):
         return quick, quick.classify
     from treeformer.inference.classifier import Classifier
     from treeformer.inference.effects import explained
 
     if not isinstance(quick, Classifier):
-        quick = Classifier.from_pretrained(model, device=device, bf16=bf16)
+        quick = Classifier.from_pretrained(model, language=language, device=device, bf16=bf16)
     return quick, partial(explained, quick)
 
 

@@ -37,6 +37,7 @@ from treeformer.parsing import Parser, load_parser
 from treeformer.parsing.failures import Failure, Parsed
 from treeformer.parsing.line_parser import LineParser
 from treeformer.parsing.loading import parser_name
+from treeformer.parsing.tokenizer import LANGUAGES
 from treeformer.storage import write_file, write_json
 from treeformer.trees import (
     Tree,
@@ -190,6 +191,16 @@ class TreeProcessor:
         processor = TreeProcessor(self.vocabulary, settings, self._folder)
         processor._encoder_tokenizer = self._encoder_tokenizer
         return processor
+
+    def for_language(self, language: str) -> TreeProcessor:
+        """This processor for texts in another language, which the embedded parser of that language reads.
+
+        Labels of nodes that the model has not seen are unknown to it.
+        """
+        if language not in LANGUAGES:
+            raise ValueError(f"language: expected one of {', '.join(LANGUAGES)}, got {language!r}")
+        changes = {"language": language, "parser": "embedded"}
+        return TreeProcessor(self.vocabulary, self.settings.model_copy(update=changes), self._folder)
 
     def for_model(self, *, phrases_taught: bool) -> TreeProcessor:
         """This processor for a model that learns from labels of phrases, or of whole texts alone."""

@@ -50,8 +50,8 @@ from treeformer.training.recipe import Recipe
 from treeformer.training.runs import RunFacts
 
 INSTALLED = "installed"  #: an encoder that is installed, if there is one
-_ENCODERS = {  # the best first; bert is large for a CPU
-    "en": ("bge-small", "e5-small", "minilm", "bert"),
+_ENCODERS = {  # the best first; the last ones are large for a CPU
+    "en": ("bge-small", "e5-small", "minilm", "bert", "bert-multilingual"),
     "de": ("bert-multilingual",),
     "fr": ("bert-multilingual",),
 }

@@ -45,15 +45,26 @@ class Classifier:
 
     @classmethod
     def from_pretrained(
-        cls, folder: str | Path | None = None, *, device: str | None = None, bf16: bool = False
+        cls,
+        folder: str | Path | None = None,
+        *,
+        language: str | None = None,
+        device: str | None = None,
+        bf16: bool = False,
     ) -> Classifier:
         """The classifier of a run; see `load_run`.
 
-        By default a sentiment model of the package: the one over bge-small if that encoder is installed, else
-        a small one.
+        Args:
+            folder: by default a sentiment model of the package: the one over bge-small if that encoder is
+                installed, else a small one.
+            language: of the texts: ``en``, ``de`` or ``fr``; by default that of the texts of training.
+            device, bf16: see `load_run`.
         """
         folder = Path(folder) if folder else default_model()
-        return cls(load_run(folder, "classification", device=device, bf16=bf16), folder.resolve().name)
+        loaded = load_run(folder, "classification", device=device, bf16=bf16)
+        if language is not None:
+            loaded = loaded._replace(processor=loaded.processor.for_language(language))
+        return cls(loaded, folder.resolve().name)
 
     @property
     def classes(self) -> tuple[str, ...]:

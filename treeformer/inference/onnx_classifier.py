@@ -92,12 +92,17 @@ class OnnxClassifier:
 
 
 def quick_classifier(
-    folder: str | Path | None = None, *, device: str | None = None, bf16: bool = False
+    folder: str | Path | None = None,
+    *,
+    language: str | None = None,
+    device: str | None = None,
+    bf16: bool = False,
 ) -> Classifier | OnnxClassifier:
     """The classifier of a run that answers soonest: without torch where that is possible.
 
-    Torch is needed for a GPU, for bfloat16, and for other systems than the Tree Transformer. It also reads
-    every folder that has something wrong, and says what.
+    The arguments are those of ``Classifier.from_pretrained``. Torch is needed for a GPU, for bfloat16, and
+    for other systems than the Tree Transformer. It also reads every folder that has something wrong, and says
+    what.
     """
     path = Path(folder or default_model())
     on_cpu = device == "cpu" or (device is None and not has_gpu())
@@ -107,11 +112,13 @@ def quick_classifier(
         read = read_tree_classifier(path, len(settings.classes))
         if read is not None and settings.kind == "classification":
             network = _network(*read, processor)
+            if language is not None:
+                processor = processor.for_language(language)
             if network is not None:
                 return OnnxClassifier(network, processor, path.resolve().name)
     from treeformer.inference.classifier import Classifier
 
-    return Classifier.from_pretrained(folder, device=device, bf16=bf16)
+    return Classifier.from_pretrained(folder, language=language, device=device, bf16=bf16)
 
 
 def _network(sizes: TreeSizes, weights: Weights, processor: TreeProcessor) -> OnnxTreeNetwork | None:
