@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import treeformer
 from tests.analysis.toys import RecordedLines
 from tests.encoders import tiny
-from treeformer import Classifier
+from treeformer import Classifier, load_parser
 from treeformer.cli.commands import app
 from treeformer.encoders.catalogue import ENCODERS
 from treeformer.encoders.installation import install
@@ -116,6 +116,29 @@ def test_the_encoder_suits_the_language(
 ) -> None:
     monkeypatch.setattr(fitting, "installed", lambda: dict.fromkeys(there))
     assert fitting._installed_encoder(language) == chosen
+
+
+def test_german_is_fitted_over_an_encoder_and_the_model_asked_in_french(
+    reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(fitting._ENCODERS, "de", ("tiny",))
+    monkeypatch.setitem(ENCODERS, "tiny", tiny.encoder((), tiny.checksums(Path("sums"))))
+    tiny.hub_files(Path("hub"))
+    install("tiny", source=Path("hub"))
+    rows = [
+        {"text": f"{thing} ist {word}.", "label": word}
+        for thing in ("Der Plan", "Das Bild", "Die Zeit", "Ein Lied", "Der Film", "Das Ende")
+        for word in ("schlecht", "sehr gut", "gut", "nicht schlecht")
+    ]
+    result, _ = fitted(rows, language="de")
+    recipe = json.loads((result.run / "run.json").read_text("utf-8"))["recipe"]
+    assert (recipe["data"]["task"]["language"], recipe["encoder"]["source"]) == ("de", "tiny")
+    for language, text in (("de", "Am Ende ist's gut."), ("fr", "Il n'a pas vu l'homme du train.")):
+        [[parsed]] = load_parser(language).parse_texts([text])
+        classifier = Classifier.from_pretrained(result.run, language=language, device="cpu")
+        (answer,), (expected,) = classifier([text]), classifier([parsed])
+        assert str(answer.tree) == str(expected.tree)
+        assert answer.probabilities == expected.probabilities
 
 
 def test_the_report_names_the_rows_of_the_mistakes(reviews: Path) -> None:
