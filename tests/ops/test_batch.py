@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from tests.ops import oracle
 from tests.trees.strategies import trees
 from treeformer import Tree, TreeBatch
+from treeformer.ops.runs import runs_of
 from treeformer.trees import balanced
 
 batches = st.lists(trees(max_leaves=10), min_size=1, max_size=4)
@@ -56,6 +59,40 @@ def test_the_subtree_mask_equals_its_definition(examples: list[Tree]) -> None:
         for node in range(m, batch.m):
             expected[batch.n + node, batch.n + node] = True  # padding sees itself
         assert torch.equal(batch.visible[index], expected)
+
+
+@given(batches)
+@settings(max_examples=40)
+def test_subtrees_are_runs_of_nodes(examples: list[Tree]) -> None:
+    batch = TreeBatch.from_trees(examples)
+    runs = runs_of(batch)
+    for index, tree in enumerate(examples):
+        for node in range(len(tree)):
+            below = [t for t in range(len(tree)) if node in ancestors(tree, t)]
+            assert below == list(range(int(runs.first[index, node]), node + 1))
+            assert runs.sizes[index, node] == len(below)
+            assert runs.node_depths[index, node] == oracle.depth(tree, node)
+        for leaf in range(len(tree.words)):
+            assert runs.leaf_depths[index, leaf] == len(oracle.branch(tree, len(tree) - 1, leaf))
+    assert torch.equal(runs.sizes > 0, batch.node_mask)
+    assert torch.equal(runs.node_depths, batch.node_depths)
+    assert torch.equal(runs.leaf_depths, batch.leaf_depths)
+
+
+@given(st.integers(1, 5), st.data())
+@settings(max_examples=200)
+def test_spans_are_refused_unless_each_pair_is_apart_or_nested(n: int, data: st.DataObject) -> None:
+    span = st.tuples(st.integers(0, n - 1), st.integers(1, n)).filter(lambda span: span[0] < span[1])
+    spans = [*data.draw(st.lists(span, max_size=4)), (0, n)]
+    if data.draw(st.booleans()):
+        spans.sort(key=lambda span: (span[1], -span[0]))
+    proper = all(
+        earlier[1] <= later[0] or (later[0] <= earlier[0] and earlier[1] <= later[1])
+        for number, later in enumerate(spans)
+        for earlier in spans[:number]
+    )
+    with nullcontext() if proper else pytest.raises(ValueError, match="children before parents"):
+        TreeBatch.from_spans(torch.tensor([spans]), torch.ones(1, len(spans)), torch.tensor([n]))
 
 
 @given(batches)

@@ -16,6 +16,7 @@ from treeformer.inference.answers import Accumulation, Branch, Numbers, PartAtte
 from treeformer.inference.classifier import Classifier
 from treeformer.nn import TreeAttention
 from treeformer.nn.accumulation import HierarchicalAccumulation
+from treeformer.nn.packing import unpacked
 from treeformer.nn.tree_attention import zero_padding
 from treeformer.ops import TreeBatch
 from treeformer.ops.naive import branches
@@ -117,12 +118,13 @@ def _rounded(values: Tensor) -> Numbers:
 
 @contextmanager
 def _recorded_calls(model: nn.Module) -> Iterator[Calls]:
-    """A list that receives the arguments of each call of a tree attention."""
+    """A list that receives the arguments of each call of a tree attention, with unpacked states."""
     calls: Calls = []
 
     def record(attention: nn.Module, arguments: tuple[Any, ...]) -> None:
         assert isinstance(attention, TreeAttention)
-        calls.append((attention, arguments[0], arguments[1]))
+        states, batch = arguments
+        calls.append((attention, unpacked(states, batch) if states.ndim == 2 else states, batch))
 
     attentions = [module for module in model.modules() if isinstance(module, TreeAttention)]
     hooks = [attention.register_forward_pre_hook(record) for attention in attentions]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-import torch
 from torch import Tensor, nn
 
 from treeformer.models.bare import BareEncoder
@@ -23,6 +22,8 @@ from treeformer.nn import (
     WordContext,
     with_positions,
 )
+from treeformer.nn.packing import can_pack, joined, packed, unpacked
+from treeformer.nn.tree_attention import zero_padding
 from treeformer.ops import Convention, TreeBatch
 from treeformer.ops.convention import check_convention
 
@@ -78,6 +79,7 @@ class TreeTransformerEncoder(TreeEncoder):
             config.vocab_size + config.node_vocab_size, config.d_model, config.pad_token_id
         )
         self.pretrained = pretrained_words(config, config.d_model)
+        self.subtree_mask = config.subtree_mask
         self.dropout = nn.Dropout(config.dropout)
         self.context: WordContext | None = None
         if config.leaf_inputs == "context":
@@ -101,12 +103,15 @@ class TreeTransformerEncoder(TreeEncoder):
         labels = self.embedding(node_ids + self.vocab_size)
         leaves = vectors if self.context is None else self.context(vectors, batch.leaf_mask)
         words = with_positions(leaves)  # nodes have no positions
+        pack = self.subtree_mask and can_pack(batch) and not traces.wanted
+        join = packed if pack else joined
         if self.composition is None:
-            states = self.dropout(torch.cat([words, labels], dim=1))
+            states = self.dropout(join(words, labels, batch))
         else:  # no dropout on composed states: what they are composed of has dropout
             nodes = self.composition(self.dropout(leaves), self.dropout(labels), batch)
-            states = torch.cat([self.dropout(words), nodes], dim=1)
+            states = join(self.dropout(words), nodes, batch)
         states = self.stack(states, batch, traces)
+        states = unpacked(states, batch) if pack else zero_padding(states, batch)
         return EncoderOutput(last_hidden_state=states, mask=batch.mask, batch=batch)
 
 

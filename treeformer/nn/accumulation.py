@@ -85,6 +85,12 @@ class HierarchicalAccumulation(nn.Module):
         operands = self.operands(values, weights, batch)
         return torch.cat([operands.leaves, self.accumulate(operands)], dim=2), weights
 
+    def accumulated(self, leaves: Tensor, nodes: Tensor, weights: Tensor, batch: TreeBatch) -> Tensor:
+        """``[B, H, m, K]`` accumulated values of nodes, from values and the weights of leaves."""
+        return self.accumulate(
+            Operands(leaves, nodes, weights, batch, self.vertical, self.horizontal, self.convention)
+        )
+
     def operands(self, values: Tensor, weights: Tensor, batch: TreeBatch) -> Operands:
         """What is accumulated: leaves, nodes and their weights, with the two tables."""
         leaves, nodes = values[:, :, : batch.n], values[:, :, batch.n :]

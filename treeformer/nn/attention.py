@@ -32,6 +32,11 @@ class Traces:
         self.cross_attention: Record = [] if attentions else None
         self.hidden: list[Tensor] | None = [] if hidden_states else None
 
+    @property
+    def wanted(self) -> bool:
+        """Whether anything was asked for."""
+        return self.attention is not None or self.hidden is not None
+
     def add_hidden(self, *states: Tensor) -> None:
         """Keep the states of a layer if they were asked for."""
         if self.hidden is not None:

@@ -7,7 +7,9 @@ from torch import Tensor
 
 from treeformer.nn.accumulation import HierarchicalAccumulation
 from treeformer.nn.attention import MultiHeadAttention, Record, additive
+from treeformer.nn.packing import can_pack, packed, packing_of, spread_heads, unpacked
 from treeformer.ops import Convention, Implementation, TreeBatch
+from treeformer.ops.cells import cells_of, line_of, pairs_of
 
 
 class TreeAttention(MultiHeadAttention):
@@ -71,33 +73,47 @@ class TreeAttention(MultiHeadAttention):
         """Self-attention ``[B, n + m, d]``. States in the padding never matter.
 
         Args:
-            states: ``[B, n + m, d]`` states of leaves and nodes.
+            states: ``[B, n + m, d]`` states of leaves and nodes; or packed ``[P, d]``, see `packing`, which
+                is what is returned then.
             batch: the trees, padded to the same ``n`` and ``m``.
-            record: a list that receives attention weights and leaf weights.
+            record: a list that receives attention weights and leaf weights; not with packed states.
         """
+        if states.ndim == 2:
+            return self._attend_packed(states, batch)
+        check_positions(states, batch)
+        if record is None and self.subtree_mask and can_pack(batch):
+            leaves, nodes = states.split([batch.n, batch.m], dim=1)
+            return unpacked(self._attend_packed(packed(leaves, nodes, batch), batch), batch)
         states = zero_padding(states, batch)
         queries, keys, values = self.project(states)
         leaf_weights = None
         if self.accumulation is not None:
             values, leaf_weights = self.accumulation(values, states, batch)
-        apart = states.device.type == "cpu" and not torch.compiler.is_compiling()
-        if apart and self.subtree_mask and record is None:
-            return self.output(self._mix_apart(queries, keys, values, batch))
         bias = batch.shared(subtree_bias if self.subtree_mask else padding_bias, queries.dtype)
         attended = self.attend(queries, keys, values, bias, record=record)
         if record is not None:
             record[-1] = record[-1]._replace(leaf_weights=leaf_weights)
         return attended
 
-    def _mix_apart(self, queries: Tensor, keys: Tensor, values: Tensor, batch: TreeBatch) -> Tensor:
-        """Attended values ``[B, n + m, d]`` under the subtree mask: leaves among themselves, then nodes.
+    def _attend_packed(self, states: Tensor, batch: TreeBatch) -> Tensor:
+        """Self-attention ``[P, d]`` under the subtree mask: leaves among themselves, then nodes.
 
         Leaves see no node, so this is less work than all with all. On a GPU it would be one launch more.
         """
-        n, dtype = batch.n, queries.dtype
-        leaves = self.mix(queries[:, :, :n], keys[:, :, :n], values[:, :, :n], batch.shared(leaf_bias, dtype))
-        nodes = self.mix(queries[:, :, n:], keys, values, batch.shared(node_bias, dtype))
-        return torch.cat([leaves, nodes], dim=1)
+        projected = self.input(states)
+        leaf_queries, queries, leaf_keys, keys, leaves, nodes = spread_heads(projected, batch, self.heads)
+        dtype = projected.dtype
+        if self.accumulation is not None:
+            weights = self.accumulation.weights(states).index_select(1, batch.shared(packing_of).leaf_rows)
+            weights = weights.unflatten(1, (len(batch), batch.n)).transpose(0, 1)
+            nodes = self.accumulation.accumulated(leaves, nodes, weights, batch)
+        values = torch.cat([leaves.transpose(1, 2), nodes.transpose(1, 2)], dim=1).transpose(1, 2)
+        attended = packed(
+            self.mix(leaf_queries, leaf_keys, leaves, batch.shared(leaf_bias, dtype)),
+            self.mix(queries, keys, values, batch.shared(node_bias, dtype)),
+            batch,
+        )
+        return self.output(attended)
 
     def cross(
         self,
@@ -122,13 +138,18 @@ class TreeAttention(MultiHeadAttention):
         return keys, values, leaf_weights
 
 
-def zero_padding(states: Tensor, batch: TreeBatch) -> Tensor:
-    """``states [B, n + m, d]`` with zeros in padding: 0 · NaN would be NaN."""
+def check_positions(states: Tensor, batch: TreeBatch) -> None:
+    """Refuse states that are not one for each leaf and node."""
     if states.shape[:2] != batch.mask.shape:
         raise ValueError(
             f"states: expected {batch.n} leaves and {batch.m} nodes for each of {len(batch)} trees, "
             f"got a shape {list(states.shape)}"
         )
+
+
+def zero_padding(states: Tensor, batch: TreeBatch) -> Tensor:
+    """``states [B, n + m, d]`` with zeros in padding: 0 · NaN would be NaN."""
+    check_positions(states, batch)
     return states.masked_fill(batch.padding[..., None], 0)
 
 
@@ -144,7 +165,14 @@ def leaf_bias(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
 
 def node_bias(batch: TreeBatch, dtype: torch.dtype) -> Tensor:
     """``[B, 1, m, n + m]``: the rows of nodes in the subtree mask, as a bias."""
-    return additive(torch.cat([batch.covers, batch.subtree], dim=2)[:, None], dtype)
+    cells, pairs = batch.shared(cells_of), batch.shared(pairs_of)
+    B, n, m, line = len(batch), batch.n, batch.m, line_of(batch)
+    bias = torch.full((B * m * line,), -torch.inf, dtype=dtype, device=batch.device)
+    for places in (cells.places, pairs.places):
+        bias.scatter_(0, places, bias.new_zeros(len(places)))
+    bias = bias.view(B, 1, m, line)[..., : n + m]
+    bias[:, 0, :, n:].diagonal(dim1=1, dim2=2).zero_()  # padded nodes see themselves: no row is empty
+    return bias
 
 
 def padding_bias(batch: TreeBatch, dtype: torch.dtype) -> Tensor:

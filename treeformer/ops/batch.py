@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
+from treeformer.ops.runs import runs_of
 from treeformer.trees import Tree
 
 T = TypeVar("T")
@@ -93,7 +94,7 @@ class TreeBatch:
         if not validate:
             return batch
         _check_trees(batch, n_leaves)
-        depth = int(batch.leaf_depths.max())
+        depth = int(batch.shared(runs_of).leaf_depths.max())
         return cls(
             spans, node_mask, leaf_mask, depth, batch._shared
         )  # nothing shared so far depends on depth
@@ -229,10 +230,10 @@ def _check_trees(batch: TreeBatch, n_leaves: Tensor) -> None:
     counts = batch.node_mask.sum(1)
     root = batch.spans[torch.arange(len(batch), device=batch.device), counts - 1]
     whole = torch.stack([torch.zeros_like(n_leaves), n_leaves], dim=1)
+    # the ends of nodes never fall, and an earlier node lies left of a later one or does not start before it
+    falls = torch.nn.functional.pad(end.diff(dim=1) < 0, (1, 0)) & batch.node_mask
     earlier = torch.ones(batch.m, batch.m, dtype=torch.bool, device=batch.device).tril(-1)
-    pair = earlier & batch.node_mask[:, :, None] & batch.node_mask[:, None, :]
-    left_of = end[:, None, :] <= start[:, :, None]
-    inside = (start[:, None, :] >= start[:, :, None]) & (end[:, None, :] <= end[:, :, None])
+    crosses = (end[:, None, :] > start[:, :, None]) & (start[:, None, :] < start[:, :, None]) & earlier
     checks = [
         ((n_leaves < 1) | (n_leaves > batch.n), f"n_leaves: expected 1 to {batch.n} leaves", n_leaves),
         (
@@ -247,7 +248,7 @@ def _check_trees(batch: TreeBatch, n_leaves: Tensor) -> None:
         ),
         ((root != whole).any(1), "node_spans: expected the last node, the root, to cover all leaves", root),
         (
-            (pair & ~left_of & ~inside).any(2),
+            falls | crosses.any(2),
             "node_spans: expected spans that nest, children before parents",
             batch.spans,
         ),
