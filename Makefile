@@ -83,6 +83,8 @@ format: $(INSTALLED) ## format the code and fix what can be fixed
 
 benchmark: $(INSTALLED) ## run the benchmarks one after the other
 	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done
+	@echo "== training_step by length"
+	@$(BIN)/python -m benchmarks.training_step --lengths 20 50 100 --device cpu --cpu-time
 
 constraints: ## pin the newest versions that pyproject.toml allows, but those in HOLD='name==version ...'
 	$(PYTHON) -m venv --clear .venv-constraints

@@ -14,7 +14,8 @@ twice.
 
     python -m benchmarks.training_step --lengths 20 50 100 --device cpu --cpu-time
 
-The classifiers of results/speed.md, training and inference, on batches of 32 sentences of one length.
+The classifiers of results/speed.md, training and inference, on batches of 32 sentences of one length. Without
+``--trees`` they are generated in the shape of parses.
 """
 
 from __future__ import annotations
@@ -302,7 +303,11 @@ def main() -> None:
     device = options.device
     print_machine(device)
     if options.lengths:
-        trees = some_trees(options.trees, 20000, leaves=(min(options.lengths), 1000)) if options.trees else []
+        if options.trees:
+            trees = some_trees(options.trees, 20000, leaves=(min(options.lengths), 1000))
+        else:
+            chance = random.Random(1)
+            trees = [parse_like(length, chance) for length in options.lengths for _ in range(32)]
         clock = time.process_time if options.cpu_time else time.perf_counter
         compare_lengths(trees, options.lengths, device, options.rounds, clock)
         return
