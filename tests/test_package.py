@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -130,6 +131,31 @@ def test_a_command_that_needs_torch_names_the_extra_without_it(arguments: list[s
     assert run.returncode == 1
     message = "treeformer: torch is not installed; models need it: pip install '.[torch]' in the clone"
     assert run.stderr.splitlines()[-1] == message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "missing.csv"], "missing.csv: no such file; expected a .csv, .tsv, .jsonl or .parquet file"),
+        (["fit", "a.csv", "--label", "c"], "a.csv: expected a column c, found the columns text, label"),
+        (["fit", "a.csv", "--test", "b.csv"], "b.csv: the file is empty; expected a row for each text"),
+        (["classify", "--model", "c", "It rains."], "c: no such folder, expected a run of treeformer train"),
+    ],
+)
+def test_a_missing_file_or_column_is_reported_before_torch_is_loaded(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("text,label\n", encoding="utf-8")
+    (tmp_path / "b.csv").touch()
+    script = (
+        "import sys; from treeformer.cli.main import main\n"
+        "try: main()\n"
+        "finally: print('torch' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-c", script, *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert (run.returncode, run.stdout, run.stderr) == (1, "False\n", f"treeformer: {message}\n")
 
 
 def test_trees_and_parsers_need_no_package_of_the_extra() -> None:

@@ -51,11 +51,12 @@ def test_classify_prints_an_object_a_line_and_nothing_else(runs: Path) -> None:
 
 def test_classify_shows_the_text_its_label_and_its_tree(runs: Path, tmp_path: Path) -> None:
     model = ("--model", runs / "sentiment-tree-transformer", "--device", "cpu")
-    text, label, *tree, _, marks = output("classify", *model, "A good film.").splitlines()
+    text, label, *tree, _, marks, cut = output("classify", *model, "A good film.").splitlines()
     assert marks == (
         "After the label of a phrase, such as NP, stands its class: -- very negative, - negative, 0 neutral, "
         "+ positive, ++ very positive."
     )
+    assert cut == "The model reads phrases of two parts: a longer NP is cut, and its pieces are @NP."
     assert text == "A good film."
     assert label.split(" (")[0] in Classifier.from_pretrained(model[1], device="cpu").classes
     assert "good" in tree[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree
 from pathlib import Path
 
-from tests.cli.command import treeformer
+from tests.cli.command import refusal, treeformer
 from treeformer import Tree
 from treeformer.trees import to_text
 
@@ -42,6 +42,10 @@ def test_bad_input_ends_with_one_line_and_leaves_the_file_alone(tmp_path: Path) 
         assert result.stderr.startswith("treeformer: ")
         assert result.stderr.count("\n") == 1
         assert target.read_text() == "before"
+
+
+def test_a_tree_of_the_command_line_is_called_as_the_help_calls_it() -> None:
+    assert refusal("draw", CAT, "(S (NP").startswith("TREE:2:1: expected 2 more")
 
 
 def test_without_a_command_the_commands_are_listed() -> None:

@@ -104,5 +104,9 @@ def test_a_file_without_a_header_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"missing\.csv: no such file; expected a"):
         Source.of(tmp_path / "missing.csv")
+    for name in ("empty.csv", "empty.jsonl", "empty.parquet"):
+        (tmp_path / name).touch()
+        with pytest.raises(ValueError, match=rf"{name}: the file is empty; expected a row for each text"):
+            Source.of(tmp_path / name)
     with pytest.raises(ValueError, match="expected a file, a data frame or rows as dictionaries, got int"):
         Source.of(3)

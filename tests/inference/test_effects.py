@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from treeformer.data.recipe import DataRecipe
 from treeformer.inference import Classification, Effect
 from treeformer.inference.effect_pictures import explained_svg, explained_text, strongest
 from treeformer.inference.effects import log_odds
+from treeformer.inference.pictures import marks_of
 from treeformer.inference.shipped import SHIPPED
 from treeformer.models.systems import load
 from treeformer.progress import Progress
@@ -162,10 +165,23 @@ def test_effects_are_drawn_in_the_colour_of_their_class() -> None:
         ((0, 1), None, 0.0), ((4, 5), "good", 2.0), ((2, 6), "bad", 0.3), ((0, 6), "good", 2.0)
     )
     text = explained_text(answer, ("bad", "good"), lambda text, colour: f"[{colour}|{text}]")
-    assert text.count("|") == 2  # weak effects are not marked
+    assert text.count("|") == 1  # neither weak effects are marked, nor that of the whole text
     assert text.splitlines()[-1] == "  great  good +2.0  without it: good (60%)"
     svg = explained_svg(answer, ("bad", "good"))
     assert "<title>great: for good, +2.0; without it: good (60%)</title>" in svg
     assert "<title>the: no effect; without it: good (60%)</title>" in svg
     assert svg.count("<title>") == 4
     assert answer._repr_svg_().count("<title>") == 4
+
+
+def test_the_effect_of_the_whole_text_is_not_drawn_unless_it_is_one_word() -> None:
+    """The answer can be good although the whole text speaks for bad, against a text without words."""
+    pictures = (
+        explained(((4, 5), "good", 0.5), ((0, 6), "bad", 2.0)),
+        replace(explained(((0, 1), "bad", 2.0)), tree=Tree.from_brackets("(NP (NN film))")),
+    )
+    for answer, painted, marked in zip(pictures, (["great"], ["NP", "film"]), ("good", "bad"), strict=True):
+        text = explained_text(answer, ("bad", "good"), lambda text, colour: f"[{text}]")
+        assert re.findall(r"\[(\w+)", text) == painted
+        svg = explained_svg(answer, ("bad", "good"))
+        assert [name for name, colour in marks_of(("bad", "good")) if colour in svg] == [marked]

@@ -130,7 +130,8 @@ def command(
         done += len(chunk)
         progress.update(done, len(texts) if texts else None)
     if not (as_json or labels_only):
-        print(legend(classifier.classes, effects=explains))
+        binary = classifier.processor.settings.binary
+        print(legend(classifier.classes, effects=explains, binary=binary))
     stages.report(done)
 
 

@@ -10,6 +10,12 @@ from typing import Annotated
 import typer
 
 
+class _Arguments(io.StringIO):
+    """Trees of the command line; messages call them as the help does."""
+
+    name = "TREE"
+
+
 def command(
     brackets: Annotated[
         list[str] | None,
@@ -31,7 +37,7 @@ def command(
 
     if not brackets:
         hint_about_input("trees in brackets")
-    source = io.StringIO("\n".join(brackets)) if brackets else sys.stdin
+    source = _Arguments("\n".join(brackets)) if brackets else sys.stdin
     trees = read_trees(source, unary="collapse" if collapse else "keep", strip=strip)
     if svg is None:
         for tree in trees:

@@ -54,6 +54,12 @@ def command(
 
     Ctrl-C stops, and the same command resumes.
     """
+    from treeformer.fitting.source import file_columns
+
+    for table in (file, test):
+        if table is not None:
+            file_columns(table, text, label)  # before imports that take seconds
+
     from treeformer.fitting.fitting import fit
     from treeformer.fitting.rows import BadRowsError
 

@@ -40,9 +40,7 @@ class Source:
         """
         if isinstance(data, (str, Path)):
             path = Path(data)
-            if not path.is_file():
-                raise ValueError(f"{path}: no such file; expected a .csv, .tsv, .jsonl or .parquet file")
-            columns = column_names(path)
+            columns = file_columns(path)
             return cls(str(path), tuple(columns), list(table_rows(path, columns)))
         rows = [
             Row(f"row {number}", dict(values)) if isinstance(values, Mapping) else _no_row(number, values)
@@ -84,9 +82,7 @@ class Source:
 
     def check_column(self, name: str) -> None:
         """Raise ``ValueError`` unless there is a column of this name."""
-        if name not in self.columns:
-            listed = ", ".join(self.columns) or "none"
-            raise ValueError(f"{self.title}: expected a column {name}, found the columns {listed}")
+        _check_column(self.title, name, self.columns)
 
     def check_header(self, label: str) -> None:
         """Raise ``ValueError`` if the first line of a file is a row: ``label`` is also a value."""
@@ -113,6 +109,25 @@ class Source:
             return False
         different = len(set(values))
         return 2 <= different <= min(_CLASSES, len(values) // 3)
+
+
+def file_columns(path: Path, *expected: str | None) -> list[str]:
+    """The columns of a file; ``ValueError`` if the file is missing, is empty or lacks an expected column."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file; expected a .csv, .tsv, .jsonl or .parquet file")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty; expected a row for each text")
+    columns = column_names(path)
+    for name in expected:
+        if name is not None:
+            _check_column(str(path), name, columns)
+    return columns
+
+
+def _check_column(title: str, name: str, columns: Sequence[str]) -> None:
+    if name not in columns:
+        listed = ", ".join(columns) or "none"
+        raise ValueError(f"{title}: expected a column {name}, found the columns {listed}")
 
 
 def _records(data: Any) -> Iterable[Any]:

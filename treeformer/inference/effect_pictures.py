@@ -91,12 +91,14 @@ def explained_svg(answer: Classification, classes: tuple[str, ...], *, adaptive:
 def _shares(answer: Classification) -> dict[Span, tuple[str, float]]:
     """The class that each word and phrase speaks for, and its strength as a share of the largest.
 
-    The whole text, which is last, does not count as the largest.
+    The whole text, which is last, is left out unless it is one word: the answer is printed above, and its
+    effect, against a text without words, can be for another class.
     """
-    most = max([_FAINT, *(effect.strength for effect in answer.effects[:-1])])
+    parts = answer.effects[:-1] or answer.effects
+    most = max([_FAINT, *(effect.strength for effect in parts)])
     return {
         effect.span: (effect.towards, min(1.0, effect.strength / most))
-        for effect in answer.effects
+        for effect in parts
         if effect.towards is not None
     }
 

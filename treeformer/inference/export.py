@@ -52,7 +52,7 @@ def export_onnx(run: str | Path, file: str | Path) -> None:
         import onnx
         import onnxscript  # noqa: F401
     except ModuleNotFoundError as error:
-        message = f"{error.name} is not installed; export needs it: pip install 'treeformer[onnx]'"
+        message = f"{error.name} is not installed; export needs it: pip install '.[onnx]' in the clone"
         raise ModuleNotFoundError(message, name=error.name) from None
     with warnings.catch_warnings(), torch.no_grad():  # with gradients, torch cannot write steps up a tree
         warnings.simplefilter("ignore")  # of torch about itself

@@ -13,6 +13,7 @@ from treeformer.configuration import read_json
 from treeformer.data.processor import PROCESSOR, TreeProcessor
 from treeformer.data.tasks.task import TaskKind
 from treeformer.data.vocabulary import TOKENIZER
+from treeformer.inference.run_folder import check_run_folder
 from treeformer.machine import chosen_device
 from treeformer.models.pretrained import PreTrained
 from treeformer.models.systems import System, load
@@ -20,7 +21,6 @@ from treeformer.models.systems import System, load
 FACTS = "run.json"
 _CARD = "README.md"
 _TRAINING_DATA = re.compile(r"^\*\*Training data\*\*: (.+?)(?:\n\s*\n|\Z)", re.DOTALL | re.MULTILINE)
-_NEEDED = ("config.json", PROCESSOR)
 _DOES = {
     "classification": "classifies: see treeformer classify",
     "translation": "translates: see treeformer translate",
@@ -47,15 +47,7 @@ def load_run(
         bf16: compute in bfloat16.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder, expected a run of treeformer train")
-    missing = [name for name in _NEEDED if not (folder / name).is_file()]
-    if missing:
-        raise ValueError(f"{folder}: no {missing[0]} there, expected a run of treeformer train")
-    if not any(folder.glob("*.safetensors")):
-        raise ValueError(
-            f"{folder}: no model there yet, training has not yet been evaluated on dev or finished"
-        )
+    check_run_folder(folder)
     processor = TreeProcessor.from_pretrained(folder)
     if kind is not None and processor.settings.kind != kind:
         raise ValueError(f"{folder}: this model {_DOES[processor.settings.kind]}")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from treeformer.chunking import split_by_padding
 from treeformer.data.examples import Columns
-from treeformer.data.processor import PROCESSOR, TreeProcessor
+from treeformer.data.processor import TreeProcessor
 from treeformer.data.reading import Reading
 from treeformer.inference.answers import Classification
 from treeformer.inference.onnx_encoder import read_encoder
 from treeformer.inference.onnx_trees import OnnxTreeNetwork
 from treeformer.inference.phrases import Labelled, classification, labelled
+from treeformer.inference.run_folder import check_run_folder
 from treeformer.inference.shipped import default_model
 from treeformer.inference.tree_sizes import TreeSizes, read_tree_classifier
 from treeformer.machine import has_gpu, threads
@@ -105,8 +106,9 @@ def quick_classifier(
     what.
     """
     path = Path(folder or default_model())
+    check_run_folder(path)
     on_cpu = device == "cpu" or (device is None and not has_gpu())
-    if on_cpu and not bf16 and (path / PROCESSOR).is_file() and (path / "config.json").is_file():
+    if on_cpu and not bf16:
         processor = TreeProcessor.from_pretrained(path)
         settings = processor.settings
         read = read_tree_classifier(path, len(settings.classes))

@@ -29,12 +29,15 @@ def marks_of(classes: tuple[str, ...]) -> Marks:
     return [(name, _COLOURS[number % len(_COLOURS)]) for number, name in enumerate(classes)]
 
 
-def legend(classes: tuple[str, ...], *, effects: bool = False) -> str:
-    """What the marks in `classified_text`, or in a drawing of effects, mean, in one line."""
+def legend(classes: tuple[str, ...], *, effects: bool = False, binary: bool = False) -> str:
+    """What the marks in `classified_text`, or in a drawing of effects, mean; and @, of ``binary`` trees."""
     pairs = zip(classes, marks_of(classes), strict=True)
     marks = ", ".join(f"{mark} {name}" for name, (mark, _) in pairs if mark != name)
     what = "the class that it speaks for" if effects else "its class"
-    return f"After the label of a phrase, such as NP, stands {what}{': ' if marks else ''}{marks}."
+    meaning = f"After the label of a phrase, such as NP, stands {what}{': ' if marks else ''}{marks}."
+    if not binary:
+        return meaning
+    return f"{meaning}\nThe model reads phrases of two parts: a longer NP is cut, and its pieces are @NP."
 
 
 def classified_text(

@@ -278,7 +278,7 @@ class _Trainer:
         self._check_folder()
         self.metrics.write({"step": self.position.step, **facts, **dev_scores})
         listed = ", ".join(f"dev {name} {score:.4f}" for name, score in scores.items())
-        mark = ", the best so far" if self._is_better(scores[self.metric]) else ""
+        mark = f", the best {self.metric} so far" if self._is_better(scores[self.metric]) else ""
         self.progress.log(f"{title}: {listed}{mark}")
         return scores[self.metric]
 
