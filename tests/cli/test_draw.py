@@ -45,7 +45,7 @@ def test_bad_input_ends_with_one_line_and_leaves_the_file_alone(tmp_path: Path) 
 
 
 def test_a_tree_of_the_command_line_is_called_as_the_help_calls_it() -> None:
-    assert refusal("draw", CAT, "(S (NP").startswith("TREE:2:1: expected 2 more")
+    assert refusal("draw", "(S (NP").startswith("TREE:1:1: expected 2 more")
 
 
 def test_without_a_command_the_commands_are_listed() -> None:
