@@ -160,6 +160,28 @@ def test_workers_end_with_their_parent(number: int, tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
+class SlowToStart:
+    """Makes a parser, but takes minutes to arrive in a worker."""
+
+    def __reduce__(self) -> tuple[object, tuple[float]]:
+        (Path(os.environ["NOTES"]) / "starting").touch()  # when it is sent
+        return time.sleep, (300,)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_workers_that_are_still_starting_end_with_an_interrupt(number: int, tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT.replace("Sleeper", "SlowToStart").replace("(SlowToStart)", "(SlowToStart())"))
+    environment = {**os.environ, "NOTES": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen([sys.executable, script], env=environment, stderr=subprocess.PIPE) as parent:
+        while not (tmp_path / "starting").exists():
+            assert parent.poll() is None
+            time.sleep(0.01)
+        parent.send_signal(number)
+        parent.communicate(timeout=120)
+    assert parent.returncode
+
+
 def test_workers_end_when_a_pipe_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treeformer.parsing.lifeline.sys.platform", "darwin")  # no signal of the kernel
     reader, writer = multiprocessing.Pipe(duplex=False)

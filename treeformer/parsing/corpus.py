@@ -44,6 +44,7 @@ def parse_lines(lines: Iterable[str], line_parser: LineParser, *, workers: int =
 def _parse_in_processes(lines: Iterable[str], line_parser: LineParser, workers: int) -> Iterator[TreeLine]:
     """The trees of each line, by worker processes that end when this generator or this process does."""
     spawn = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     worker_end, lifeline = spawn.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, spawn, _start_process, (line_parser, worker_end))
     try:
@@ -56,7 +57,9 @@ def _parse_in_processes(lines: Iterable[str], line_parser: LineParser, workers: 
         while waiting:
             yield from waiting.popleft().result()
     except BaseException as error:
-        lifeline.close()  # ends workers at once, also those that are in the middle of a chunk
+        for child in multiprocessing.active_children():
+            if child not in others:  # a worker: in the middle of a chunk, or still starting
+                child.kill()
         if isinstance(error, BrokenProcessPool):
             raise ChildProcessError("a worker process died: it was killed, or memory ran out") from None
         raise
