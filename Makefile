@@ -7,12 +7,18 @@ INSTALLED := $(VENV)/.installed
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 HOLD ?=
 PYTEST ?= # more options for make test, such as PYTEST='--durations 30'
+# What make test-installed installs, and the tests that it runs there.
+PACKAGE ?= .
+WITHOUT_TORCH := tests/trees tests/parsing $(addprefix tests/cli/test_,draw.py parse.py score.py) \
+	$(addprefix --ignore=tests/parsing/test_,chart.py damage.py network.py onnx_network.py) \
+	-k 'not bfloat16 and not parser_is_trained'
+AWAY := .cache/installed
 MINUTES ?= 5
 SEED ?= 1
 BENCHMARKS := reading accumulate training_step documents loading translating
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test torture test-java test-browser test-encoders test-notebooks docs docs-pages screenshots lint format benchmark constraints clean
+.PHONY: help install demo test torture test-java test-browser test-encoders test-notebooks test-installed docs docs-pages screenshots lint format benchmark constraints clean
 
 help: ## list the targets
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -51,6 +57,12 @@ test-encoders: $(INSTALLED) ## install two encoders into .cache/encoders (downlo
 
 test-notebooks: $(INSTALLED) ## run the notebooks of the tutorials
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m notebooks tests/test_notebooks.py
+
+test-installed: ## install PACKAGE=. (or a wheel, or an sdist) without torch in an empty environment; run its tests that need none
+	rm -rf $(AWAY) && $(PYTHON) -m venv $(AWAY)/venv
+	$(AWAY)/venv/bin/python -m pip install --disable-pip-version-check --quiet '$(PACKAGE)[code,nltk]' pytest hypothesis
+	cp -r tests pyproject.toml $(AWAY)
+	cd $(AWAY) && OMP_NUM_THREADS=1 venv/bin/python -m pytest $(WITHOUT_TORCH)
 
 docs: $(INSTALLED) ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

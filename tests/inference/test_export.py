@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -109,6 +110,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("onnx") / "sst.onnx"
     result = CliRunner().invoke(app, ["export", str(SHIPPED), "--onnx", str(file)])
     assert result.exit_code == 0, result.output
+    assert result.stderr == f"treeformer: exporting {SHIPPED} …\n"
     return file
 
 
@@ -185,3 +187,13 @@ def test_a_compiled_tree_model_has_no_graph_break(system: str) -> None:
                 torch.testing.assert_close(
                     compiled(**inputs).logits, model(**inputs).logits, atol=1e-5, rtol=0
                 )
+
+
+def test_a_missing_package_is_reported_before_the_run_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"onnxscript is not installed; .*'\.\[onnx\]' in the clone"
+    ):
+        export_onnx(tmp_path / "missing", tmp_path / "x.onnx")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,5 +19,6 @@ def command(
     """
     from treeformer.inference.export import export_onnx
 
+    print(f"treeformer: exporting {run} …", file=sys.stderr)
     export_onnx(run, onnx)
     print(f"{onnx}: {onnx.stat().st_size / 1e6:.1f} MB")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,15 +46,16 @@ def export_program(model: PreTrained, reads: Reads) -> torch.export.ExportedProg
 
 def export_onnx(run: str | Path, file: str | Path) -> None:
     """Write the classifier of a run as an ONNX file, with the names of its classes as metadata."""
-    loaded = load_run(run, "classification", device="cpu")
-    reads = loaded.system.reads
-    program = export_program(loaded.model, reads)
     try:
         import onnx
         import onnxscript  # noqa: F401
     except ModuleNotFoundError as error:
         message = f"{error.name} is not installed; export needs it: pip install '.[onnx]' in the clone"
         raise ModuleNotFoundError(message, name=error.name) from None
+    loaded = load_run(run, "classification", device="cpu")
+    reads = loaded.system.reads
+    program = export_program(loaded.model, reads)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # warns of torchvision
     with warnings.catch_warnings(), torch.no_grad():  # with gradients, torch cannot write steps up a tree
         warnings.simplefilter("ignore")  # of torch about itself
         inputs, names = _inputs_of(_EXAMPLES, reads), OUTPUTS[reads]
