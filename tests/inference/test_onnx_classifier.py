@@ -20,7 +20,8 @@ from treeformer.encoders.loading import unknown_piece
 from treeformer.inference.classifier import Classifier
 from treeformer.inference.onnx_classifier import OnnxClassifier, quick_classifier
 from treeformer.inference.onnx_trees import sinusoids
-from treeformer.inference.shipped import SHIPPED
+from treeformer.inference.shipped import SHIPPED, SHIPPED_OVER_ENCODER
+from treeformer.inference.tree_sizes import TreeSizes
 from treeformer.inference.tree_structure import TreeStructure
 from treeformer.models.pretrained_words import PretrainedSettings
 from treeformer.nn import embedding
@@ -185,6 +186,36 @@ def test_a_damaged_folder_is_refused_with_the_same_message(tmp_path: Path) -> No
                 load(folder, device="cpu")
             messages.append(str(caught.value))
         assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("attention_dropout", True),
+        ("dropout", 1.0),
+        ("d_model", True),
+        ("attention_heads", 3),
+        ("pad_token_id", 8),
+        ("use_cache", "yes"),
+        ("id2label", {"0": "bad", "": "good"}),
+        ("id2label", {"0": "bad", "1": 2}),
+        ("label2id", {"bad": "0"}),
+        ("new", 1),
+        ("pretrained", []),
+        ("pretrained.config", []),
+        ("pretrained.layers", [6, {}]),
+        ("pretrained.layers", []),
+        ("pretrained.width", 1.5),
+        ("pretrained.new", 1),
+    ],
+    ids=str,
+)
+def test_a_config_that_training_does_not_write_is_left_to_torch(key: str, value: Any) -> None:
+    config = json.loads((SHIPPED_OVER_ENCODER / "config.json").read_text())
+    assert TreeSizes.of(config) is not None
+    part, _, name = key.rpartition(".")
+    (config[part] if part else config)[name] = value
+    assert TreeSizes.of(config) is None
 
 
 def test_a_config_with_other_labels_than_the_weights_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,8 +11,6 @@ import numpy as np
 
 from treeformer.model_folder import check_finite, check_sizes, read_config, stored_tensors, weight_files
 from treeformer.parsing.onnx_layers import Weights
-
-_ARCHITECTURE = "TreeTransformerForSequenceClassification"
 
 
 class PretrainedWords(NamedTuple):
@@ -26,14 +24,79 @@ class PretrainedWords(NamedTuple):
     @classmethod
     def of(cls, content: Any) -> PretrainedWords | None:
         """The encoder of a config; None for one that was trained with the model."""
-        if not isinstance(content, dict) or content.get("train") != "frozen":
-            return None
-        if not content.keys() >= set(cls._fields) or not isinstance(content["layers"], list):
+        usual: dict[str, Callable[[Any], bool]]
+        usual = {"name": _is_text, "sha256": _is_text, "width": _is_size, "layers": _are_layers}
+        usual |= {"train": ("frozen",).__contains__, "config": _is_none}
+        if not isinstance(content, dict) or not _is_usual(content, usual) or content.keys() < usual.keys():
             return None
         return cls(content["name"], content["sha256"], tuple(content["layers"]), content["width"])
 
 
 _USUAL_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}  # which transformers leaves out of a config
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_id(value: object) -> bool:
+    return value == 0 or _is_size(value)
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, float) and 0 <= value < 1
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _are_layers(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(map(_is_id, value))
+
+
+def _are_labels(value: object) -> bool:
+    numbers = set(map(str, range(len(value)))) if isinstance(value, dict) else None
+    return isinstance(value, dict) and value.keys() == numbers and all(map(_is_text, value.values()))
+
+
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_id, value.values()))
+
+
+# What `treeformer train` writes into a config. Anything else is left to torch, which reads or refuses it.
+_USUAL: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("vocab_size", "node_vocab_size", "d_model", "ffn_dim", "attention_heads"), _is_size),
+    **dict.fromkeys(("encoder_layers", "decoder_layers", "vertical_rows", "horizontal_rows"), _is_size),
+    **dict.fromkeys(("bos_token_id", "pad_token_id", "eos_token_id", "decoder_start_token_id"), _is_id),
+    **dict.fromkeys(("accumulate", "hierarchical_embeddings", "subtree_mask"), _is_flag),
+    **dict.fromkeys(("is_encoder_decoder", "use_cache"), _is_flag),
+    **dict.fromkeys(("dropout", "attention_dropout"), _is_rate),
+    "id2label": _are_labels,
+    "label2id": _are_numbers,
+    "norm": ("pre", "post").__contains__,
+    "convention": ("paper", "released").__contains__,
+    "node_inputs": ("label", "composed").__contains__,
+    "leaf_inputs": ("word",).__contains__,
+    "architectures": [["TreeTransformerForSequenceClassification"]].__contains__,
+    "model_type": ("treeformer-tree-transformer",).__contains__,
+    "dtype": (None, "float32").__contains__,
+    "transformers_version": _is_text,
+    "pretrained": lambda value: value is None or PretrainedWords.of(value) is not None,
+}
+
+
+def _is_usual(content: Mapping[str, Any], usual: Mapping[str, Callable[[Any], bool]]) -> bool:
+    """Whether all keys are known and their values are as expected."""
+    return all(key in usual and usual[key](value) for key, value in content.items())
 
 
 @dataclass(frozen=True)
@@ -60,20 +123,14 @@ class TreeSizes:
     def of(cls, config: Mapping[str, Any]) -> TreeSizes | None:
         """The sizes of a config; None for other models and for those that only torch computes."""
         names = [field.name for field in fields(cls) if field.default is MISSING]
-        if config.get("architectures") != [_ARCHITECTURE] or not config.keys() >= set(names):
+        if not _is_usual(config, _USUAL) or not config.keys() >= {*names, "architectures"}:
             return None
-        nodes, words = config.get("node_inputs", "label"), config.get("pretrained")
-        if config.get("leaf_inputs", "word") != "word" or nodes not in ("label", "composed"):
+        ids = [value for name, value in config.items() if name.endswith("_token_id")]
+        if config["d_model"] % config["attention_heads"] or max(ids, default=0) >= config["vocab_size"]:
             return None
+        words, composed = config.get("pretrained"), config.get("node_inputs") == "composed"
         pretrained = None if words is None else PretrainedWords.of(words)
-        if (words is None) != (pretrained is None):
-            return None
-        values: dict[str, Any] = {name: config[name] for name in names}
-        whole = [value for value in values.values() if isinstance(value, int)]
-        is_usual = values["norm"] in ("pre", "post") and values["convention"] in ("paper", "released")
-        if not is_usual or len(whole) != len(names) - 2:
-            return None
-        return cls(**values, composed=nodes == "composed", pretrained=pretrained)
+        return cls(**{name: config[name] for name in names}, composed=composed, pretrained=pretrained)
 
     def shapes(self, classes: int) -> dict[str, tuple[int, ...]]:
         """The shapes of the weights by name, as in the state of the model."""
