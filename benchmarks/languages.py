@@ -1,11 +1,11 @@
-"""Ask a model that was trained on English reviews about German and French ones.
+"""Ask a model that was trained on English reviews about German and French ones: results/languages.md.
 
     python -m benchmarks.languages tables DATA FOLDER
     python -m benchmarks.languages scores FOLDER
     python -m benchmarks.languages neighbours DATA
 
 `tables` writes 300 English rows to train on, reviews-en.csv, and 100 other rows in each language to test on.
-Their German and French are machine translations that no translator has checked. `scores` reads what
+A language model made the translations, and no translator has checked them. `scores` reads what
 `treeformer classify --csv` wrote into FOLDER: reviews-de.trees.csv for the answers of the tree model,
 reviews-de.mean.csv for those of its encoder without trees, and the same for fr. `neighbours` counts the
 captions whose translation is the nearest of all captions, by the states of bert-multilingual.
