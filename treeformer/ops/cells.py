@@ -78,7 +78,7 @@ class _Factors(torch.autograd.Function):
     def forward(
         ctx: Any, weights: Tensor, batch: TreeBatch, convention: Convention, tables: bool
     ) -> tuple[Tensor, ...]:
-        ctx.batch, ctx.convention, ctx.tables, ctx.shape = batch, convention, tables, weights.shape
+        ctx.batch, ctx.convention, ctx.tables = batch, convention, tables
         cells, pairs = batch.shared(cells_of), batch.shared(pairs_of)
         scales = batch.shared(cell_scales, convention, weights.dtype)
         rows = weights.transpose(0, 1).flatten(1)
@@ -87,7 +87,7 @@ class _Factors(torch.autograd.Function):
         all_counts = rows.new_zeros(len(rows), B * m * (batch.depth + batch.n)) if tables else None
         for number, row in enumerate(rows):
             numbers = row.index_select(0, cells.leaves).mul_(scales)
-            sums = torch.zeros(B * cells.width, dtype=torch.float64).scatter_(
+            sums = row.new_zeros(B * cells.width, dtype=torch.float64).scatter_(
                 0, cells.spots, numbers.double()
             )
             sums = sums.view(B, -1).cumsum(1).view(-1)
