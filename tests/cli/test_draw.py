@@ -5,6 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import refusal, treeformer
 from treeformer import Tree
 from treeformer.trees import to_text
@@ -46,6 +48,11 @@ def test_bad_input_ends_with_one_line_and_leaves_the_file_alone(tmp_path: Path) 
 
 def test_a_tree_of_the_command_line_is_called_as_the_help_calls_it() -> None:
     assert refusal("draw", "(S (NP").startswith("TREE:1:1: expected 2 more")
+
+
+@pytest.mark.parametrize(("command", "usage"), [("draw", "[TREE]..."), ("classify", "[TEXT]...")])
+def test_the_usage_names_arguments_that_can_be_left_out(command: str, usage: str) -> None:
+    assert f" {command} [OPTIONS] {usage} " in treeformer(command, "--help").stdout
 
 
 def test_without_a_command_the_commands_are_listed() -> None:

@@ -35,7 +35,7 @@ _UNTAUGHT = (
 def command(
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TEXT]...", help="Texts to classify; default: lines of standard input."),
+        typer.Argument(metavar="TEXT", help="Texts to classify; default: lines of standard input."),
     ] = None,
     model: Annotated[
         Path | None, typer.Option(help="The folder of a run; default: the sentiment model of the package.")

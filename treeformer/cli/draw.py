@@ -19,7 +19,7 @@ class _Arguments(io.StringIO):
 def command(
     brackets: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TREE]...", help="Bracketed trees; default: standard input."),
+        typer.Argument(metavar="TREE", help="Bracketed trees; default: standard input."),
     ] = None,
     svg: Annotated[
         Path | None, typer.Option(help="Write the one tree as SVG to this file; - for standard output.")
