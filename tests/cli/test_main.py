@@ -73,12 +73,36 @@ import atexit, sys, time
 def wait():
     print("importing", flush=True)
     time.sleep(60)
-atexit.register(wait)
+class Library:
+    def find_spec(self, name, *rest):
+        if name == "typer":
+            sys.meta_path.remove(self)
+            atexit.register(wait)
+sys.meta_path.insert(0, Library())
 sys.argv[0] = "treeformer"
 from treeformer.cli.main import main
 main()
 """
     assert interrupted(script, ["draw"], signal.SIGINT, tmp_path) == (130, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_end_of_a_command_does_not_change_its_status(number: int, tmp_path: Path) -> None:
+    script = f"""
+import os, sys
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid()):
+        kill(process, {number:d})
+sys.late = Late()
+from treeformer.cli.main import main
+sys.argv = ["treeformer", "--version"]
+main()
+"""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, path], env={**os.environ, "PYTHONPATH": str(root)}, timeout=120)
+    assert done.returncode == 0
 
 
 def interrupted(script: str, arguments: list[str], number: int, folder: Path) -> tuple[int, bytes]:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -17,7 +18,7 @@ import pytest
 
 from treeformer.parsing import Parser
 from treeformer.parsing.corpus import CHUNK_CHARACTERS, CHUNK_LINES, TreeLine, line_chunks, parse_lines
-from treeformer.parsing.lifeline import end_with_parent
+from treeformer.parsing.lifeline import blocked_interrupts, end_with_parent
 from treeformer.parsing.line_parser import LineParser
 from treeformer.trees import Tree, read_tree_lines, read_trees, right_branching
 
@@ -126,6 +127,7 @@ PARENT = """
 import signal
 from tests.parsing.test_corpus import LINES, LineParser, Sleeper, parse_lines
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command does
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for background jobs
     list(parse_lines(LINES, LineParser(Sleeper), workers=2))
 """
@@ -180,6 +182,19 @@ def test_workers_that_are_still_starting_end_with_an_interrupt(number: int, tmp_
         parent.send_signal(number)
         parent.communicate(timeout=120)
     assert parent.returncode
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_waits_until_a_process_is_started(number: int) -> None:
+    seen: list[int] = []
+    before = signal.signal(number, lambda number, frame: seen.append(number))
+    try:
+        with blocked_interrupts():
+            signal.pthread_kill(threading.get_ident(), number)
+            assert not seen
+        assert seen == [number]
+    finally:
+        signal.signal(number, before)
 
 
 def test_workers_end_when_a_pipe_closes(monkeypatch: pytest.MonkeyPatch) -> None:

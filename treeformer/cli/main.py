@@ -5,6 +5,7 @@ The commands are imported in `main`, after the handlers of signals are in place.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import signal
@@ -29,6 +30,7 @@ def main() -> None:
 
     Ctrl-C and SIGTERM end a command with status 130.
     """
+    atexit.register(_handle_signals, signal.SIG_IGN)  # runs last: then the status is that of the command
     _handle_signals(_interrupt)
     try:
         _prepare_streams()
@@ -99,7 +101,7 @@ def _is_out_of_memory(error: RuntimeError) -> bool:
     return "out of memory" in message or "allocate memory" in message
 
 
-def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+def _handle_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
     """Set the handler of Ctrl-C and SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handler)

@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.resource_tracker import ensure_running
 
 _PR_SET_PDEATHSIG = 1  # of Linux
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 def end_with_parent(lifeline: Connection) -> None:
@@ -30,17 +31,20 @@ def ignore_interrupts() -> None:
     """Leave Ctrl-C to the parent, which started this process under `blocked_interrupts`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
 
 
 @contextmanager
 def blocked_interrupts() -> Iterator[None]:
-    """Hold back Ctrl-C while processes are started, so that they cannot be hit before they ignore it."""
+    """Hold back Ctrl-C and SIGTERM while processes are started.
+
+    They cannot be hit by Ctrl-C before they ignore it, nor left without what the parent still had to send.
+    """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    ensure_running()  # it would unblock the signal when the first process starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    ensure_running()  # it would unblock the signals when the first process starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
     try:
         yield
     finally:
