@@ -67,6 +67,12 @@ def test_an_interrupt_that_a_library_turns_into_another_error_ends_the_command(t
     assert interrupted(script, ["parse", "README.md"], signal.SIGTERM, tmp_path) == (130, b"")
 
 
+def test_an_interrupt_that_a_library_loses_while_it_is_imported_ends_the_command(tmp_path: Path) -> None:
+    reaction = "from importlib.machinery import ModuleSpec; return ModuleSpec(name, None)"
+    script = HANGING.format(module="typer", reaction=reaction)
+    assert interrupted(script, ["draw"], signal.SIGINT, tmp_path) == (130, b"")
+
+
 def test_an_interrupt_while_the_interpreter_ends_leaves_no_traceback(tmp_path: Path) -> None:
     script = """
 import atexit, sys, time

@@ -71,6 +71,9 @@ def test_trees_are_taken_one_by_one_and_the_first_pair_over_other_words_is_named
     short = Tree.from_brackets("(NP (DT the) (NN cat))")
     with pytest.raises(ValueError, match="tree 1: expected 3 words as in the gold tree, found 2"):
         score_trees([CAT], [short])
+    endless = Tree.from_brackets(f"(NP (DT the) (NN {9999 * 'x'}) (NN x))")
+    with pytest.raises(ValueError, match=r"word 2 to be 'cat' .* found 'x{59}$"):
+        score_trees([CAT], [endless])
 
 
 @pytest.mark.parametrize(("gold", "predicted", "longer"), [(2, 1, "gold"), (1, 2, "predicted")])

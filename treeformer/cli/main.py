@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 _INTERRUPTED = 130  # the status of a command that Ctrl-C ended, as in a shell
+_interrupts: list[int] = []  # the signals that came
 
 
 def main() -> None:
@@ -58,8 +59,10 @@ def main() -> None:
 def is_interrupt(error: BaseException | None) -> bool:
     """Whether an error is Ctrl-C, or what a library raised from it.
 
-    A library written in C++ that is interrupted while it is imported raises an ``ImportError``.
+    A library that is interrupted while it is imported may raise an ``ImportError``, and lose its cause.
     """
+    if _interrupts and isinstance(error, ImportError):
+        return True
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -108,6 +111,7 @@ def _handle_signals(handler: Callable[[int, FrameType | None], None] | signal.Ha
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    _interrupts.append(number)
     raise KeyboardInterrupt
 
 

@@ -195,7 +195,7 @@ def _check_same_words(gold: Tree, predicted: Tree) -> None:
     for number, (gold_word, word) in enumerate(zip(expected, words, strict=False), start=1):
         if word != gold_word:
             raise ValueError(
-                f"expected word {number} to be {gold_word!r} as in the gold tree, found {word!r}"
+                f"expected word {number} to be {gold_word!r:.60} as in the gold tree, found {word!r:.60}"
             )
     if len(words) != len(expected):
         raise ValueError(f"expected {len(expected)} words as in the gold tree, found {len(words)}")
