@@ -197,6 +197,7 @@ def test_inputs_of_examples_have_pieces_for_both_kinds_of_systems(examples: list
         (b"no numbers", "not a file of states"),
         (b"", "not a file of states"),
         (b"\x93NUMPY\x01\x00\x12\x00{'shape': (9, 2, 4 \n", "not a file of states: .*EOF in multi-line"),
+        (b"\x93NUMPY\x01\x00\x90\x01" + 200 * b"x ", "not a file of states: Cannot parse header: .{179}$"),
     ],
 )
 def test_other_states_are_refused(

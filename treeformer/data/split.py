@@ -130,7 +130,10 @@ class Split:
         try:
             states: States = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # numpy raises those of its parser, too
-            raise ValueError(f"{path}: not a file of states: {' '.join(str(error).split())}") from error
+            reason = (
+                " ".join(str(error).split()) or type(error).__name__
+            )  # it may hold a damaged header whole
+            raise ValueError(f"{path}: not a file of states: {reason:.200}") from error
         leaves = len(self._values["input_ids"])
         if states.dtype != np.float16 or states.ndim != 3 or len(states) != leaves:
             raise ValueError(
