@@ -184,6 +184,17 @@ def test_workers_that_are_still_starting_end_with_an_interrupt(number: int, tmp_
     assert parent.returncode
 
 
+def test_processes_of_others_outlive_the_workers() -> None:
+    lines = parse_lines(LINES, LineParser(WordParser), workers=2)
+    next(lines)
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    other.start()
+    lines.close()  # type: ignore[attr-defined]
+    assert other.is_alive()
+    other.kill()
+    other.join()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_waits_until_a_process_is_started(number: int) -> None:
     seen: list[int] = []

@@ -130,9 +130,8 @@ class Split:
         try:
             states: States = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # numpy raises those of its parser, too
-            reason = (
-                " ".join(str(error).split()) or type(error).__name__
-            )  # it may hold a damaged header whole
+            # the message may hold a damaged header whole, or be empty
+            reason = " ".join(str(error).split()) or type(error).__name__
             raise ValueError(f"{path}: not a file of states: {reason:.200}") from error
         leaves = len(self._values["input_ids"])
         if states.dtype != np.float16 or states.ndim != 3 or len(states) != leaves:

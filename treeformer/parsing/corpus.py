@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
 from treeformer.chunking import split_by_total
@@ -44,22 +45,23 @@ def parse_lines(lines: Iterable[str], line_parser: LineParser, *, workers: int =
 def _parse_in_processes(lines: Iterable[str], line_parser: LineParser, workers: int) -> Iterator[TreeLine]:
     """The trees of each line, by worker processes that end when this generator or this process does."""
     spawn = multiprocessing.get_context("spawn")
-    others = multiprocessing.active_children()
     worker_end, lifeline = spawn.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, spawn, _start_process, (line_parser, worker_end))
+    started: set[BaseProcess] = set()
     try:
         waiting: deque[Future[list[TreeLine]]] = deque()
         for chunk in line_chunks(lines):  # no more chunks in memory than keep all workers busy
             with blocked_interrupts():  # submit may start a process
+                others = multiprocessing.active_children()
                 waiting.append(pool.submit(_parse_in_process, chunk))
+                started.update(set(multiprocessing.active_children()).difference(others))
             if len(waiting) > 2 * workers:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
     except BaseException as error:
-        for child in multiprocessing.active_children():
-            if child not in others:  # a worker: in the middle of a chunk, or still starting
-                child.kill()
+        for worker in started:  # in the middle of a chunk, or still starting
+            worker.kill()
         if isinstance(error, BrokenProcessPool):
             raise ChildProcessError("a worker process died: it was killed, or memory ran out") from None
         raise
